@@ -26,8 +26,9 @@ const FOLDERS: &[&str] = &[
 /// Bytes of such a file, at least. Its lines have a minimum average length, too.
 const BUNDLED: usize = 20 << 10;
 const BUNDLED_LINE: usize = 500;
-/// Bytes of a line of a bundle that people do not read.
+/// Bytes of a line of a bundle that people do not read, and the number of such lines, at least.
 const LONG_LINE: usize = 1000;
+const LONG_LINES: usize = 5;
 /// Bytes of a minified file, and average bytes of its lines, at least.
 const MINIFIED: usize = 400;
 const MINIFIED_LINE: usize = 160;
@@ -136,15 +137,27 @@ fn is_long(text: &[u8], bytes: usize, line: usize) -> bool {
 }
 
 /// Returns true if a text has the size and the lines of the output of a bundler: the average is
-/// long, or most of the text is in lines that people do not read. Templates with line ends make the
-/// average short.
+/// long, or most of the text is in several lines of code that people do not read. Templates with
+/// line ends make the average short.
 fn is_bundled(text: &[u8]) -> bool {
-    let lines = text.split(|b| *b == b'\n').map(<[u8]>::len);
-    let is_mostly_long = || {
-        let long: usize = lines.filter(|len| *len >= LONG_LINE).sum();
-        long >= text.len() / 5 * 4
+    text.len() >= BUNDLED && (is_long(text, BUNDLED, BUNDLED_LINE) || is_mostly_minified(text))
+}
+
+fn is_mostly_minified(text: &[u8]) -> bool {
+    let lines = text.split(|b| *b == b'\n').filter(|line| is_minified(line));
+    let (count, bytes) = lines.fold((0, 0), |(count, bytes), line| {
+        (count + 1, bytes + line.len())
+    });
+    count >= LONG_LINES && bytes >= text.len() / 5 * 4
+}
+
+/// Returns true for a long line with the signs of code in all its parts. Data and padding have none.
+fn is_minified(line: &[u8]) -> bool {
+    let has_signs = |part: &[u8]| {
+        let signs = part.iter().filter(|b| b"(){};=,".contains(b)).count();
+        signs >= part.len() / 40
     };
-    text.len() >= BUNDLED && (is_long(text, BUNDLED, BUNDLED_LINE) || is_mostly_long())
+    line.len() >= LONG_LINE && line.chunks(LONG_LINE / 2).all(has_signs)
 }
 
 fn is_published(text: &[u8]) -> bool {

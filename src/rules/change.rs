@@ -84,7 +84,8 @@ pub(super) fn scan(file: &FileChange, out: &mut Reporter<'_>) {
     let path = file.path();
     match path.file_name() {
         b".gitattributes" => attributes::scan(path, text, out),
-        b".gitmodules" => config::submodules(path, text, out),
+        // Git reads the one at the top only.
+        b".gitmodules" if path.as_bytes() == b".gitmodules" => config::submodules(path, text, out),
         _ => {}
     }
     workflow::scan(path, text, out);

@@ -357,15 +357,8 @@ fn by_name(folders: &[&str], name: &str) -> FileRole {
         || file.stem_ends(&["_test", "_tests"])
         || file.stem_ends(&["_spec"]) && (script || file.is_one_of(&["rb", "lua"]))
         || file.stem_ends(&["-test", "-spec"]) && script
-        || file.stem_ends(&["-test", "_fixture", "_fixtures", "-fixtures", "_example"]) && !code
-        || file.has(&[
-            ".mock.",
-            ".fixture.",
-            ".fixtures.",
-            ".example",
-            ".sample",
-            ".e2e.",
-        ]) && !code
+        || file.stem_ends(&["-test", "_fixture", "_example"]) && !code
+        || file.has(&[".mock.", ".fixture.", ".example", ".sample", ".e2e."]) && !code
         || matches!(stem, "tests" | "conftest" | "testutil" | "testutils")
         || stem == "test" && (folders.is_empty() || extension == "rs")
         || file.is_one_of(&["snap"]);
@@ -378,21 +371,13 @@ fn by_name(folders: &[&str], name: &str) -> FileRole {
         ".spec.",
         ".mock.",
         ".fixture.",
-        ".fixtures.",
         ".example.",
         ".sample.",
         ".e2e.",
     ]) || stem.starts_with("test_")
         || stem.starts_with("test-")
-        || file.stem_ends(&[
-            "_spec",
-            "-test",
-            "-spec",
-            "_fixture",
-            "_fixtures",
-            "-fixtures",
-            "_example",
-        ])
+        || file.stem_ends(&["_spec", "-test", "-spec", "_fixture", "_example"])
+        || code && file.stem_ends(&["_fixtures", "-fixtures"])
         || !code && !folders.ends_with(&[".github", "workflows"]) && is_named_example(stem)
         || stem == "test";
     let by_word = if doubt {

@@ -651,9 +651,7 @@ impl<'a> FileScan<'a> {
         }
         let rule = self.reporter.rules.rule(index);
         let path = self.file.path().as_bytes();
-        // A project does not change the code of another one.
-        let in_doubt = !rule.in_tests
-            && (self.role() == FileRole::Doubt || !rule.secret && self.is_foreign())
+        let in_doubt = (!rule.in_tests && self.role() == FileRole::Doubt)
             || rule.weak_paths.iter().any(|g| glob::matches(g, path));
         self.doubts[usize::from(index)] = Some(in_doubt);
         in_doubt

@@ -9,7 +9,7 @@ use crate::diff::{RepoPath, TextChange};
 use crate::rules::language::Languages;
 use crate::rules::report::Reporter;
 use crate::rules::structural::{TreeLanguage, yaml_error_line};
-use crate::rules::{elide, lexer, parse};
+use crate::rules::{elide, lexer, markers, parse};
 use crate::symbols;
 use serde::de::IgnoredAny;
 
@@ -54,7 +54,7 @@ pub(super) fn scan(path: &RepoPath, text: &TextChange, out: &mut Reporter<'_>) {
         return;
     };
     // The rule for conflict markers names the cause.
-    if added(text).any(|line| line.text.starts_with(b"<<<<<<< ")) {
+    if !markers::sets(new.as_bytes(), false).is_empty() {
         return;
     }
     let error = match extension(path) {
@@ -146,16 +146,29 @@ fn yaml_error(path: &RepoPath, text: &TextChange, old: &str, new: &str) -> Optio
     yaml_error_line(old).is_none().then_some(line)
 }
 
-/// Returns true if a line of YAML may have a tag of an application, such as `!Ref name`, which the
-/// library does not read.
+/// Returns true if a value of a line of YAML may have a tag of an application, such as `!Ref name`,
+/// which the library does not read.
 fn has_tag(line: &[u8]) -> bool {
-    memchr::memchr_iter(b'!', line).any(|at| {
-        let starts = at == 0 || matches!(line[at - 1], b' ' | b'\t' | b'[' | b'{' | b',');
-        starts
-            && line
-                .get(at + 1)
-                .is_some_and(|b| b.is_ascii_alphanumeric() || b"!<".contains(b))
-    })
+    let end = memchr::memmem::find(line, b" #").unwrap_or(line.len());
+    let code = &line[..end];
+    memchr::memchr_iter(b'!', code).any(|at| starts_value(&code[..at]) && is_tag(&code[at + 1..]))
+}
+
+/// Returns true if a value can start behind a part of a line of YAML.
+fn starts_value(before: &[u8]) -> bool {
+    let start = before.trim_ascii_end();
+    match start.last() {
+        None | Some(b'[' | b'{' | b',') => true,
+        Some(b':' | b'-') => start.len() < before.len(),
+        Some(_) => false,
+    }
+}
+
+/// Returns true if a text starts with the name of a tag, and not with a call of an expression.
+fn is_tag(text: &[u8]) -> bool {
+    let of_name = |b: &&u8| b.is_ascii_alphanumeric() || b"!<>_-.:/\\".contains(b);
+    let name = text.iter().take_while(of_name).count();
+    name > 0 && text.get(name) != Some(&b'(')
 }
 
 /// Returns the line of the first syntax error of a file of code, if the old version has none.

@@ -1,8 +1,8 @@
 //! Reads the bytes of a parsed pattern, which `expression/encode` writes.
 //!
 //! The parser of `regex-syntax` took 60 % of the time of compiling an expression, and compiling was
-//! a third of the instructions of a small review. The build script parses the built-in patterns, so
-//! that only those of teams are parsed at run time.
+//! a third of the instructions of a small review. The build script parses the patterns of the
+//! catalogue. Those of teams, of `origin` and of replacements are parsed at run time.
 
 use regex_syntax::hir::{
     Capture, Class, ClassBytes, ClassBytesRange, ClassUnicode, ClassUnicodeRange, Hir, Look,
@@ -38,16 +38,16 @@ const TAGS: [Tag; 9] = [
 /// Returns the expression that bytes of the build script stand for. `None`: the bytes are not an
 /// expression.
 pub(super) fn decode(bytes: &[u8]) -> Option<Hir> {
-    let mut reader = Reader { bytes };
+    let mut reader = PatternReader { bytes };
     let hir = reader.expression()?;
     reader.bytes.is_empty().then_some(hir)
 }
 
-struct Reader<'a> {
+struct PatternReader<'a> {
     bytes: &'a [u8],
 }
 
-impl Reader<'_> {
+impl PatternReader<'_> {
     fn expression(&mut self) -> Option<Hir> {
         Some(match TAGS.get(usize::from(self.byte()?))? {
             Tag::Empty => Hir::empty(),

@@ -41,6 +41,24 @@ impl Declared {
     }
 }
 
+/// Attributes of a function and its class that are read, at most.
+const ROUTES: usize = 16;
+/// Arguments of the attribute `Route` of Symfony without placeholders.
+const OF_ROUTE: [&str; 12] = [
+    "name",
+    "methods",
+    "requirements",
+    "defaults",
+    "options",
+    "condition",
+    "priority",
+    "locale",
+    "format",
+    "utf8",
+    "stateless",
+    "schemes",
+];
+
 impl<'m> FlowRun<'m> {
     /// Returns the kinds of sinks for which a parameter is harmless, because the framework converts
     /// or checks it. `marks`: the annotations of the function.
@@ -168,33 +186,40 @@ impl<'m> FlowRun<'m> {
             .class
             .and_then(|c| self.module.classes.get(c.0 as usize));
         let class_marks = class.map(|c| &c.marks[..]).unwrap_or_default();
-        let mut paths = Vec::new();
-        for mark in function.marks.iter().chain(class_marks) {
-            match &self.module.expr(mark.name).kind {
-                ExprKind::Name(word) | ExprKind::Member { name: word, .. }
-                    if self.module.word(*word) == "Route" =>
-                {
-                    paths.push(self.path_of_route(mark));
+        let mut texts = Vec::new();
+        let marks = function.marks.iter().chain(class_marks).take(ROUTES);
+        for mark in marks {
+            let is_route = match &self.module.expr(mark.name).kind {
+                ExprKind::Name(word) | ExprKind::Member { name: word, .. } => {
+                    self.module.word(*word) == "Route"
                 }
-                _ => {}
+                _ => false,
+            };
+            if is_route && !self.add_texts_of_route(mark, &mut texts) {
+                return false;
             }
         }
-        let is_named = |path: &Option<&str>| path.is_none_or(|path| has_placeholder(path, name));
-        !paths.is_empty() && !paths.iter().any(is_named)
+        let is_complete = function.marks.len() + class_marks.len() <= ROUTES;
+        is_complete && !texts.is_empty() && !texts.iter().any(|text| has_placeholder(text, name))
     }
 
-    /// Returns the path of an attribute `Route`; an attribute that only gives a name adds none.
-    /// `None`: the path is not written out.
-    fn path_of_route(&self, mark: &Annotation) -> Option<&'m str> {
+    /// Adds the texts of an attribute `Route` that can have placeholders. Returns false if one is not
+    /// written out, or if the attribute has arguments that are unknown.
+    fn add_texts_of_route(&self, mark: &Annotation, texts: &mut Vec<&'m str>) -> bool {
         let module = self.module;
-        let is_path = |a: &&Arg| a.keyword.is_none_or(|k| module.word(k) == "path");
-        let Some(path) = mark.args.iter().find(is_path) else {
-            return Some("");
-        };
-        match &module.expr(path.value).kind {
-            ExprKind::Text(text) if !path.is_spread => Some(text),
-            _ => None,
+        let mut is_first = true;
+        for argument in &mark.args {
+            let keyword = argument.keyword.map(|k| module.word(k));
+            let is_path = matches!(keyword, Some("path" | "host")) || keyword.is_none() && is_first;
+            is_first = false;
+            match &module.expr(argument.value).kind {
+                _ if argument.is_spread => return false,
+                ExprKind::Text(text) if is_path => texts.push(text),
+                _ if keyword.is_some_and(|k| OF_ROUTE.contains(&k)) => {}
+                _ => return false,
+            }
         }
+        true
     }
 }
 

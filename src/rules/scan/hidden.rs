@@ -61,13 +61,9 @@ impl<'a> FileScan<'a> {
         // A file of a known language is read by a program that takes bytes literally. PHP stops at
         // the end of an archive's stub.
         let is_undecoded = self.file.text().is_some_and(|t| t.undecoded.is_some());
-        let is_archive = |scan: &Self| {
-            let known = scan.file.text().map(|t| t.new.known()).unwrap_or_default();
-            scan.file.path().as_bytes().ends_with(b".phar")
-                || memchr::memmem::find(known, b"__HALT_COMPILER();").is_some()
-        };
+        let is_archive = self.file.path().as_bytes().ends_with(b".phar");
         let may_be_data = !lines.is_empty()
-            && (is_undecoded || self.reporter.languages().is_empty() || is_archive(self));
+            && (is_undecoded || is_archive || self.reporter.languages().is_empty());
         for (line, index) in lines {
             // The matchers keep every character of the text that they read.
             for part in spans::pieces(text, &line) {
@@ -100,8 +96,7 @@ impl<'a> FileScan<'a> {
                     let is_behind = span.start - line.start >= UNREAD;
                     let is_unread = deceives
                         && line.len() >= UNREAD
-                        && (self.is_served()
-                            || is_behind && (self.was_minified() || self.is_bundle()));
+                        && (self.is_served() || is_behind && self.was_minified());
                     self.report_up_to(
                         (is_value || is_unread).then_some(Severity::Suggestion),
                         rule,

@@ -77,7 +77,7 @@ pub(super) fn lower(
     out: &mut [Finding],
     from: usize,
 ) {
-    secret::lower(rules, file, out, from);
+    secret::lower(rules, file, floor, out, from);
     // The original of a copy is still there.
     let is_copy = matches!(file.entry.kind, ChangeKind::Copied { .. });
     let Some(text) = file.text().filter(|_| !is_copy) else {

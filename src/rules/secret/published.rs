@@ -4,7 +4,9 @@
 //! stored as digests, so that the sources contain no text with the form of a key. Sources: the
 //! manuals of Azurite and of the Cosmos DB emulator (their account keys), Stripe (test keys),
 //! Hardhat and Anvil (the accounts of their mnemonic), Telegram (bot tokens), Kubernetes (bootstrap
-//! tokens, Secret and encryption configuration) and AWS (access keys, session tokens).
+//! tokens, Secret and encryption configuration), AWS (access keys, session tokens) and Apollo (token
+//! of its OpenAPI manual). The digests of the empty text by MD5, SHA-1 and SHA-256 are no secrets
+//! either.
 
 use sha2::Digest as _;
 
@@ -12,6 +14,7 @@ use sha2::Digest as _;
 /// leading `0x` and without padding; 64 hexadecimal digits are taken in lower case.
 const DIGESTS: &[u64] = &[
     0x0411_4db7_7271_6ac0,
+    0x07e2_3ede_2756_aa3f,
     0x0aed_ba9d_586f_34f9,
     0x0b5d_d075_ccdd_03c4,
     0x13fe_7a38_a57c_4605,
@@ -39,14 +42,17 @@ const DIGESTS: &[u64] = &[
     0xab7a_81ff_7b83_800e,
     0xb26a_b652_9d20_ebeb,
     0xbc1a_5096_6c9e_6486,
+    0xc10a_36cc_6146_70d3,
     0xc6ea_27c5_34f9_93d3,
     0xcb20_d34a_7add_a2f5,
+    0xcd37_2fb8_5148_700f,
     0xd9f5_032d_168b_d639,
     0xe21b_597b_a6b9_cafa,
     0xe8a0_614b_6747_a06f,
     0xeaa6_a919_0faf_5587,
     0xed96_7197_261c_16a9,
     0xf070_994a_8599_4785,
+    0xf215_faf9_d88b_7f0a,
     0xf2d6_ca16_5150_33e5,
 ];
 /// Lengths of the values in the list.

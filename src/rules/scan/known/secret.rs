@@ -1,39 +1,58 @@
 //! Secrets that a file had before the change: an edit beside one, a new layout or a move within the
 //! file exposes nothing new.
 
-use super::KNOWN;
-use crate::diff::{ChangeKind, FileChange, TextChange};
+use super::{KNOWN, before};
+use crate::diff::{ChangeKind, FileChange, Text};
+use crate::finding::listing::Floor;
 use crate::finding::{Finding, Severity};
 use crate::rules::RuleSet;
+use crate::rules::suppress::Counting;
 
-/// Bytes of a secret that is compared, at least: a shorter one is a part of other words.
+/// Bytes of a secret that is compared, at least.
 const LEAST: usize = 8;
-/// Secrets of a file that are compared, at most. Each reads all changed lines.
+/// Secrets of each side of a file that are compared, at most. Each reads the lines above it.
 const COMPARED_MAX: usize = 64;
 
 /// Lowers each finding of `out`, from the index `from` on, to a suggestion if it is about a secret
-/// of one line that the removed lines of the file have at least as often as the added ones.
+/// of one line that a rule reported in the removed lines of the file, at least as severe and not
+/// suppressed.
 ///
-/// The bytes must be equal, and no longer secret may start or end with them. The key of another
-/// rotation, a second copy and a copy in another file keep their severity.
-pub(super) fn lower(rules: &RuleSet, file: &FileChange, out: &mut [Finding], from: usize) {
+/// The bytes must be equal. Each removed finding covers one added finding, so that a second copy
+/// keeps its severity, as a copy in another file does.
+pub(super) fn lower(
+    rules: &RuleSet,
+    file: &FileChange,
+    floor: &Floor,
+    out: &mut [Finding],
+    from: usize,
+) {
     let is_copy = matches!(file.entry.kind, ChangeKind::Copied { .. });
     let Some(text) = file.text().filter(|_| !is_copy) else {
         return;
     };
-    if text.removed().next().is_none() {
+    let has_secrets = out[from..].iter().any(|f| is_of_secret(rules, f));
+    if !has_secrets || text.removed().next().is_none() {
         return;
     }
-    let secrets = out[from..]
-        .iter_mut()
-        .filter(|finding| is_of_secret(rules, finding));
-    for finding in secrets.take(COMPARED_MAX) {
-        let is_known = value_of(text, finding).is_some_and(|value| {
-            let removed: usize = text.removed().map(|block| count(block.text, value)).sum();
-            let added: usize = text.added().map(|block| count(block.text, value)).sum();
-            added > 0 && removed >= added
-        });
-        if is_known {
+    let old = before(rules, file, text, Counting::All, floor);
+    let mut removed: Vec<(&[u8], Severity)> = Vec::new();
+    for finding in old.iter().filter(|f| is_of_secret(rules, f)) {
+        if removed.len() == COMPARED_MAX {
+            break;
+        }
+        removed.extend(value_of(&text.old, finding).map(|value| (value, finding.severity())));
+    }
+    let added = out[from..].iter_mut().filter(|f| is_of_secret(rules, f));
+    for finding in added.take(COMPARED_MAX) {
+        let Some(value) = value_of(&text.new, finding) else {
+            continue;
+        };
+        let severity = finding.severity();
+        let known = removed
+            .iter()
+            .position(|(old, was)| *old == value && *was >= severity);
+        if let Some(at) = known {
+            removed.swap_remove(at);
             finding.doubt(Severity::Suggestion, KNOWN);
         }
     }
@@ -47,25 +66,12 @@ fn is_of_secret(rules: &RuleSet, finding: &Finding) -> bool {
 }
 
 /// Returns the bytes of the secret of a finding. `None`: it has several lines or words, or is short.
-fn value_of<'t>(text: &'t TextChange, finding: &Finding) -> Option<&'t [u8]> {
+fn value_of<'t>(text: &'t Text, finding: &Finding) -> Option<&'t [u8]> {
     let span = finding.lines()?;
     let (from, to) = span.columns.filter(|_| span.first == span.last)?;
-    let whole = text.new.whole()?;
-    let line = whole
-        .split(|b| *b == b'\n')
-        .nth(span.first.get().checked_sub(1)? as usize)?;
+    let above = span.first.get().checked_sub(1)? as usize;
+    let line = text.whole()?.split(|b| *b == b'\n').nth(above)?;
     let value = line.get(from as usize..to as usize)?;
     let is_one = value.len() >= LEAST && !value.iter().any(u8::is_ascii_whitespace);
     is_one.then_some(value)
-}
-
-/// Counts the places at which a text has a value that is not a part of a longer one.
-fn count(text: &[u8], value: &[u8]) -> usize {
-    let is_of_value = |at: Option<&u8>| at.is_some_and(|b| b.is_ascii_alphanumeric());
-    memchr::memmem::find_iter(text, value)
-        .filter(|at| {
-            let before = at.checked_sub(1).and_then(|before| text.get(before));
-            !is_of_value(before) && !is_of_value(text.get(at + value.len()))
-        })
-        .count()
 }

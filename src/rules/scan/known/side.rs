@@ -167,7 +167,9 @@ impl<'t> CodeSide<'t> {
         let lines = self.statement(of_finding.clone())?;
         let mut heads = self.heads(lines.clone())?;
         // A file of C# has its namespace around it or at its start.
-        heads.retain(|head| !head.0.starts_with(b"namespace "));
+        if self.languages.any_of(&["csharp"]) {
+            heads.retain(|head| !head.0.starts_with(b"namespace "));
+        }
         let columns = span.columns.filter(|_| of_finding.len() == 1);
         let columns = columns.and_then(|(from, to)| {
             let line = self.lines.get(first)?;

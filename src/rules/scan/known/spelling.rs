@@ -23,6 +23,8 @@ const FREE: &[&str] = &[
     "groovy",
     "objective-c",
 ];
+/// Bytes of a number with separators of digits, at most.
+const NUMBER_MAX: usize = 32;
 /// Words that declare a variable, at the start of a statement.
 const DECLARATIONS: &[&[u8]] = &[b"var ", b"let ", b"const ", b"val "];
 /// Words before a condition in brackets that guards the rest of its line.
@@ -154,7 +156,7 @@ impl<'t> Spelling<'t> {
     /// Returns true if a byte is between the digits of a number.
     fn is_in_number(&self, at: usize) -> bool {
         let digit = |at: usize| self.text.get(at).is_some_and(u8::is_ascii_digit);
-        let before = self.text[..at].iter().rev();
+        let before = self.text[at.saturating_sub(NUMBER_MAX)..at].iter().rev();
         let start = at - before.take_while(|b| is_of_word(**b)).count();
         digit(start) && digit(at - 1) && digit(at + 1)
     }
