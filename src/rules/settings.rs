@@ -1,9 +1,9 @@
 //! Settings of Terraform resources whose default is insecure, or whose value is.
 //!
 //! `src/rules/knowledge/terraform` lists them by type of resource. A setting that a resource lacks
-//! is reported on the line that opens the resource, and a wrong value on its own line. An expression
-//! can have any value, so it is silent, and so are blocks that an expression makes (`dynamic`) and
-//! calls of modules.
+//! is reported on the line that opens the resource, or on the line that sets it to `null`. A wrong
+//! value is reported on its own line. An expression can have any value, so it is silent, and so are
+//! blocks that an expression makes (`dynamic`) and calls of modules.
 
 mod hcl;
 
@@ -49,6 +49,12 @@ struct ResourceCondition {
 
 include!(concat!(env!("OUT_DIR"), "/settings.rs"));
 
+#[cfg(test)]
+thread_local! {
+    /// How many parts of blocks this thread compared with a path.
+    static PARTS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
 /// What a resource has at a path.
 #[derive(Debug, PartialEq, Eq)]
 enum SettingOccurrence<'t> {
@@ -64,6 +70,7 @@ enum SettingOccurrence<'t> {
 struct Lack {
     rule: &'static str,
     cwe: u32,
+    line: u32,
     messages: Vec<&'static str>,
     suggestions: Vec<&'static str>,
 }
@@ -137,20 +144,22 @@ fn resource(
             );
         }
         if expected.is_lacking(block) {
-            add_lack(&mut lacks, expected);
+            let line = expected.line_of_lack(block, sink);
+            add_lack(&mut lacks, expected, line);
         }
     }
     for lack in lacks {
         let (message, suggestion) = (lack.messages.join(" "), lack.suggestions.join(" "));
-        sink.report((lack.rule, lack.cwe), block.line, (&message, &suggestion));
+        sink.report((lack.rule, lack.cwe), lack.line, (&message, &suggestion));
     }
 }
 
-/// Adds a setting to the others of its kind, so that a resource has one finding a kind.
-fn add_lack(lacks: &mut Vec<Lack>, expected: &Expected) {
+/// Adds a setting to the others of its kind, so that a line has one finding a kind.
+fn add_lack(lacks: &mut Vec<Lack>, expected: &Expected, line: u32) {
+    let key = (expected.rule, expected.cwe, line);
     let same = lacks
         .iter_mut()
-        .find(|lack| lack.rule == expected.rule && lack.cwe == expected.cwe);
+        .find(|lack| (lack.rule, lack.cwe, lack.line) == key);
     match same {
         Some(lack) => {
             lack.messages.push(expected.message);
@@ -159,6 +168,7 @@ fn add_lack(lacks: &mut Vec<Lack>, expected: &Expected) {
         None => lacks.push(Lack {
             rule: expected.rule,
             cwe: expected.cwe,
+            line,
             messages: vec![expected.message],
             suggestions: vec![expected.suggestion],
         }),
@@ -175,14 +185,18 @@ impl Expected {
     fn wrong_lines(&self, resource: &Block<'_>) -> Vec<u32> {
         let (around, name) = self.split();
         let mut out = Vec::new();
-        for owner in blocks_at(resource, around) {
-            if !self.applies(resource, owner) {
-                continue;
-            }
-            let found = occurrences(owner, name);
-            out.extend(found.iter().filter_map(|found| self.wrong_line(found)));
+        // A resource can have many owners, so each condition is evaluated once on the resource, or
+        // once on each owner.
+        if !self.applies(resource, ResourceCondition::in_resource) {
+            return out;
         }
-        // The strings of a list are on one line.
+        for owner in blocks_at(resource, around) {
+            if self.applies(owner, ResourceCondition::in_owner) {
+                let found = occurrences(owner, name);
+                out.extend(found.iter().filter_map(|found| self.wrong_line(found)));
+            }
+        }
+        // A line has one finding, even if several of its values are wrong.
         out.dedup();
         out
     }
@@ -197,55 +211,58 @@ impl Expected {
 
     fn is_wrong(&self, value: &str) -> bool {
         let is_in = |list: &[&str]| list.iter().any(|known| is_like(value, known));
-        let is_known = value != "null";
-        is_known
-            && (self.is_forbidden
-                || is_in(self.bad)
-                || (!self.good.is_empty() && !is_in(self.good)))
+        self.is_forbidden || is_in(self.bad) || (!self.good.is_empty() && !is_in(self.good))
     }
 
     /// Returns true if a resource lacks the setting.
     fn is_lacking(&self, resource: &Block<'_>) -> bool {
         self.is_required
             && resource.is_complete
-            && self.applies_to(resource)
+            && self.applies(resource, |c, _| Some(c.path))
             && occurrences(resource, self.path).is_empty()
     }
 
-    /// Returns true if the conditions hold for a resource as a whole.
-    fn applies_to(&self, resource: &Block<'_>) -> bool {
-        let holds = |c: &ResourceCondition| c.holds((resource, c.path));
-        let may_hold = |c: &ResourceCondition| c.may_hold((resource, c.path));
-        self.when.iter().all(holds) && !self.unless.iter().any(may_hold)
+    /// Returns the line to report if a resource lacks the setting: the one that opens the resource,
+    /// or the one that sets it to `null`, if the change adds only that.
+    fn line_of_lack(&self, resource: &Block<'_>, sink: &FoundSettings<'_, '_>) -> u32 {
+        let is_added = |line: &u32| LineNo::new(*line).is_some_and(|line| sink.is_added(line));
+        if is_added(&resource.line) {
+            return resource.line;
+        }
+        let nulls = all_occurrences(resource, self.path);
+        let mut lines = nulls.iter().filter_map(SettingOccurrence::line_of_null);
+        lines.find(is_added).unwrap_or(resource.line)
     }
 
-    /// Returns true if the conditions hold. Those on the settings beside it are about `owner`,
-    /// because a resource can have several blocks with one name.
-    fn applies(&self, resource: &Block<'_>, owner: &Block<'_>) -> bool {
+    /// Returns true if the conditions hold for which `path_in` returns a path in `block`.
+    fn applies(&self, block: &Block<'_>, path_in: ConditionPath) -> bool {
         let (around, _) = self.split();
-        let holds = |c: &ResourceCondition| c.holds(c.place(resource, owner, around));
-        let may_hold = |c: &ResourceCondition| c.may_hold(c.place(resource, owner, around));
+        let holds = |c: &ResourceCondition| path_in(c, around).is_none_or(|p| c.holds(block, p));
+        let may_hold =
+            |c: &ResourceCondition| path_in(c, around).is_some_and(|p| c.may_hold(block, p));
         self.when.iter().all(holds) && !self.unless.iter().any(may_hold)
     }
 }
 
+/// Returns the path of a condition in a block, if the condition is about that block. The names are
+/// those of the blocks around the setting.
+type ConditionPath = fn(&ResourceCondition, &[&'static str]) -> Option<&'static [&'static str]>;
+
 impl ResourceCondition {
-    /// Returns the block that the condition is about, and the path in it: `owner`, which is at
-    /// `around` in the resource, or the resource.
-    fn place<'b, 't>(
-        &self,
-        resource: &'b Block<'t>,
-        owner: &'b Block<'t>,
-        around: &[&'static str],
-    ) -> (&'b Block<'t>, &'static [&'static str]) {
-        match self.path.strip_prefix(around) {
-            Some(rest) if !rest.is_empty() => (owner, rest),
-            _ => (resource, self.path),
-        }
+    /// Returns the path in the owner of the setting, if the condition is about a setting beside it:
+    /// a resource can have several blocks with one name.
+    fn in_owner(&self, around: &[&'static str]) -> Option<&'static [&'static str]> {
+        let rest = self.path.strip_prefix(around)?;
+        (!rest.is_empty()).then_some(rest)
+    }
+
+    /// Returns the path in the resource, if the condition is not about the owner of the setting.
+    fn in_resource(&self, around: &[&'static str]) -> Option<&'static [&'static str]> {
+        self.in_owner(around).is_none().then_some(self.path)
     }
 
     /// Returns true if a block certainly meets the condition on a path.
-    fn holds(&self, (block, path): (&Block<'_>, &[&str])) -> bool {
+    fn holds(&self, block: &Block<'_>, path: &[&str]) -> bool {
         let found = occurrences(block, path);
         match self.value {
             None => !found.is_empty(),
@@ -254,7 +271,7 @@ impl ResourceCondition {
     }
 
     /// Returns true if a block meets the condition, or if an expression decides that.
-    fn may_hold(&self, (block, path): (&Block<'_>, &[&str])) -> bool {
+    fn may_hold(&self, block: &Block<'_>, path: &[&str]) -> bool {
         let found = occurrences(block, path);
         match self.value {
             None => !found.is_empty(),
@@ -269,16 +286,30 @@ impl SettingOccurrence<'_> {
     fn is_literal(&self, value: &str) -> bool {
         matches!(self, Self::Literal(literal, _) if is_like(literal, value))
     }
+
+    /// Returns the line, if the value is `null`.
+    fn line_of_null(&self) -> Option<u32> {
+        match self {
+            Self::Literal("null", line) => Some(*line),
+            _ => None,
+        }
+    }
 }
 
 /// Returns true if a literal is `known`, in any case. A `*` at an end of `known` is any text, and
 /// alone it is itself.
 fn is_like(literal: &str, known: &str) -> bool {
-    match (known.strip_prefix('*'), known.strip_suffix('*')) {
-        (Some(end), None) => literal.ends_with(end),
-        (None, Some(start)) => literal.starts_with(start),
-        _ => literal.eq_ignore_ascii_case(known),
-    }
+    let (part, text) = match (known.strip_prefix('*'), known.strip_suffix('*')) {
+        (Some(end), None) => (end_of(literal, end.len()), end),
+        (None, Some(start)) => (literal.get(..start.len()), start),
+        _ => (Some(literal), known),
+    };
+    part.is_some_and(|part| part.eq_ignore_ascii_case(text))
+}
+
+/// Returns the last bytes of a text, if there are so many and they do not start inside a character.
+fn end_of(text: &str, length: usize) -> Option<&str> {
+    text.get(text.len().checked_sub(length)?..)
 }
 
 /// Returns the blocks at a path.
@@ -298,8 +329,16 @@ fn named<'b, 't>(part: &'b Part<'t>, name: &str) -> Option<&'b Block<'t>> {
     }
 }
 
-/// Returns what a block has at a path, in the order of the text.
+/// Returns what a block has at a path, in the order of the text. A setting that is `null` is left
+/// out, as Terraform does.
 fn occurrences<'t>(block: &Block<'t>, path: &[&str]) -> Vec<SettingOccurrence<'t>> {
+    let mut out = all_occurrences(block, path);
+    out.retain(|found| found.line_of_null().is_none());
+    out
+}
+
+/// Returns what a block has at a path, with the settings that are `null`.
+fn all_occurrences<'t>(block: &Block<'t>, path: &[&str]) -> Vec<SettingOccurrence<'t>> {
     let mut out = Vec::new();
     collect(block, path, &mut out);
     out
@@ -310,13 +349,12 @@ fn collect<'t>(block: &Block<'t>, path: &[&str], out: &mut Vec<SettingOccurrence
         return;
     };
     for part in &block.parts {
+        #[cfg(test)]
+        PARTS.set(PARTS.get() + 1);
         match part {
             Part::Setting(s) if s.name == *name && rest.is_empty() && !s.literals.is_empty() => {
-                out.extend(
-                    s.literals
-                        .iter()
-                        .map(|l| SettingOccurrence::Literal(l, s.line)),
-                );
+                let literals = s.literals.iter();
+                out.extend(literals.map(|l| SettingOccurrence::Literal(l.text, l.line)));
             }
             Part::Setting(s) if s.name == *name => out.push(SettingOccurrence::Unknown),
             Part::Block(b) if b.name == *name && rest.is_empty() => {
@@ -378,70 +416,4 @@ impl FoundSettings<'_, '_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Returns the rules that a text breaks, with their lines.
-    fn broken(text: &str) -> Vec<(&'static str, u32)> {
-        let blocks = hcl::blocks(text);
-        let mut out = Vec::new();
-        for block in &blocks {
-            let of_type = resource_type(block).and_then(expected_of);
-            for i in of_type.unwrap_or_default() {
-                let expected = &EXPECTED[usize::from(*i)];
-                let wrong = expected.wrong_lines(block);
-                out.extend(wrong.into_iter().map(|line| (expected.rule, line)));
-                if expected.is_lacking(block) {
-                    out.push((expected.rule, block.line));
-                }
-            }
-        }
-        out
-    }
-
-    #[test]
-    fn types_are_in_the_order_that_the_search_needs() {
-        assert!(BY_TYPE.is_sorted_by(|a, b| a.0 < b.0));
-    }
-
-    #[test]
-    fn a_condition_on_a_neighbour_is_about_the_same_block() {
-        let rule = |port: u32, open: u32| {
-            let ingress = |p: u32, range: &str| {
-                format!(
-                    "  ingress {{\n    from_port = {p}\n    cidr_blocks = [\"{range}\"]\n  }}\n"
-                )
-            };
-            let text = format!(
-                "resource \"aws_security_group\" \"a\" {{\n{}{}}}\n",
-                ingress(port, "10.0.0.0/8"),
-                ingress(open, "0.0.0.0/0"),
-            );
-            broken(&text)
-        };
-        assert_eq!(rule(443, 80), [("terraform-exposed", 8)]);
-        assert_eq!(rule(80, 443), []);
-    }
-
-    #[test]
-    fn what_an_expression_decides_is_silent() {
-        let text = |body: &str| format!("resource \"aws_ebs_volume\" \"a\" {{\n{body}\n}}\n");
-        assert_eq!(
-            broken(&text("size = 1")),
-            [("terraform-encryption-missing", 1)]
-        );
-        assert_eq!(broken(&text("# encrypted = true")).len(), 1);
-        for body in [
-            "encrypted = var.e",
-            "encrypted = null",
-            "snapshot_id = \"s\"",
-        ] {
-            assert_eq!(broken(&text(body)), [], "{body}");
-        }
-        assert_eq!(
-            broken("resource \"aws_ebs_volume\" \"a\" {\n  size = 1\n"),
-            []
-        );
-        assert_eq!(broken("module \"aws_ebs_volume\" {\n  size = 1\n}\n"), []);
-    }
-}
+mod tests;

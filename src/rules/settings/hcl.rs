@@ -32,9 +32,16 @@ pub(super) enum Part<'t> {
 pub(super) struct Setting<'t> {
     pub(super) name: &'t str,
     pub(super) line: u32,
-    /// The word or the number, the string without its quotes, or the strings of a list. Empty: an
-    /// expression.
-    pub(super) literals: Vec<&'t str>,
+    /// The literal, or those of a list. Empty: an expression.
+    pub(super) literals: Vec<Literal<'t>>,
+}
+
+/// A literal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Literal<'t> {
+    /// The word or the number, or the string without its quotes.
+    pub(super) text: &'t str,
+    pub(super) line: u32,
 }
 
 /// Returns the blocks of a text.
@@ -132,7 +139,7 @@ impl<'t> Reader<'t> {
     /// Skips what is not the name of a part: a byte, or brackets with what is in them.
     fn other(&mut self) {
         match self.byte() {
-            Some(b'[' | b'(' | b'{') => self.value(),
+            Some(b'[' | b'(' | b'{') => self.value(false),
             _ => self.skip(self.rest().chars().next().map_or(1, char::len_utf8)),
         }
     }
@@ -172,7 +179,7 @@ impl<'t> Reader<'t> {
     /// Reads the braces of a block or an object. Braces that are too deep have no known parts.
     fn inner(&mut self, block: &mut Block<'t>, depth: usize) {
         if depth >= DEPTH {
-            return self.value();
+            return self.value(false);
         }
         self.skip(1);
         self.parts(block, depth + 1);
@@ -189,9 +196,14 @@ impl<'t> Reader<'t> {
             self.inner(&mut object, depth);
             return block.parts.push(Part::Block(object));
         }
-        let start = self.at;
-        self.value();
-        let literals = literals(self.text.get(start..self.at).unwrap_or_default());
+        let mut value = Reader {
+            text: "",
+            at: self.at,
+            line: self.line,
+        };
+        self.value(false);
+        value.text = self.text.get(..self.at).unwrap_or_default();
+        let literals = value.literals();
         block.parts.push(Part::Setting(Setting {
             name,
             line,
@@ -235,12 +247,15 @@ impl<'t> Reader<'t> {
                 b'}' => *braces = braces.saturating_sub(1),
                 b'\n' if *braces == 0 => return,
                 b'\\' if *braces == 0 => self.skip(1),
-                b'$' | b'%'
-                    if *braces == 0 && self.text.as_bytes().get(self.at + 1) == Some(&b'{') =>
-                {
-                    *braces = 1;
-                    self.skip(1);
-                }
+                b'$' | b'%' if *braces == 0 => match self.text.as_bytes().get(self.at + 1..) {
+                    Some([b'{', ..]) => {
+                        *braces = 1;
+                        self.skip(1);
+                    }
+                    // `$${` and `%%{` are the texts `${` and `%{`.
+                    Some([second, b'{', ..]) if *second == b => self.skip(2),
+                    _ => {}
+                },
                 _ => {}
             }
             self.skip(1);
@@ -273,8 +288,9 @@ impl<'t> Reader<'t> {
         true
     }
 
-    /// Skips a value: up to the end of the line, a comma or a closing bracket outside of brackets.
-    fn value(&mut self) {
+    /// Skips a value: up to a comma or a closing bracket outside of brackets, or the end of the
+    /// line, if the value is not `in_list`.
+    fn value(&mut self, in_list: bool) {
         let mut open = 0usize;
         while let Some(b) = self.byte() {
             match b {
@@ -291,25 +307,64 @@ impl<'t> Reader<'t> {
                 }
                 b'[' | b'(' | b'{' => open += 1,
                 b']' | b')' | b'}' if open == 0 => return,
-                b']' | b')' | b'}' => {
-                    open -= 1;
-                    if open == 0 && self.ends_value() {
-                        return self.skip(1);
-                    }
-                }
-                b'\n' | b',' if open == 0 => return,
+                b']' | b')' | b'}' => open -= 1,
+                b'\n' if open == 0 && !in_list => return,
+                b',' if open == 0 => return,
                 _ => {}
             }
             self.skip(1);
         }
     }
 
-    /// Returns true if nothing but a comment and the end of the line follows the bracket at the
-    /// position.
-    fn ends_value(&self) -> bool {
-        let after = self.rest().get(1..).unwrap_or_default();
-        let after = after.trim_start_matches([' ', '\t', '\r']);
-        after.is_empty() || ["\n", "#", "//"].iter().any(|end| after.starts_with(end))
+    /// Reads the rest of the text, which is a value, and returns it if it is a literal, or the
+    /// literals of a list. If one item of a list is an expression, the others are still known.
+    fn literals(mut self) -> Vec<Literal<'t>> {
+        self.blanks(true);
+        if self.byte() != Some(b'[') {
+            return self.literal().into_iter().collect();
+        }
+        let mut out = Vec::new();
+        while matches!(self.byte(), Some(b'[' | b',')) {
+            self.skip(1);
+            out.extend(self.item());
+            if self.byte() == Some(b']') {
+                self.skip(1);
+                self.blanks(true);
+                // What follows computes something from the list.
+                return self.byte().map_or(out, |_| Vec::new());
+            }
+        }
+        Vec::new()
+    }
+
+    /// Reads an item of a list, and returns it if it is a literal.
+    fn item(&mut self) -> Option<Literal<'t>> {
+        let (at, line) = (self.at, self.line);
+        self.value(true);
+        let text = self.text.get(..self.at)?;
+        Reader { text, at, line }.literal()
+    }
+
+    /// Reads the rest of the text, and returns it without comments, quotes and parentheses if it is
+    /// a literal.
+    fn literal(mut self) -> Option<Literal<'t>> {
+        let mut open = 0usize;
+        self.blanks(true);
+        while self.byte() == Some(b'(') {
+            open += 1;
+            self.skip(1);
+            self.blanks(true);
+        }
+        let (start, line) = (self.at, self.line);
+        self.name();
+        let text = known(self.text.get(start..self.at)?)?;
+        self.blanks(true);
+        while open > 0 && self.byte() == Some(b')') {
+            open -= 1;
+            self.skip(1);
+            self.blanks(true);
+        }
+        (open == 0 && self.byte().is_none()).then_some(Literal { text, line })
     }
 }
 
@@ -317,54 +372,8 @@ fn is_word(b: u8) -> bool {
     b.is_ascii_alphanumeric() || b == b'_' || b == b'-' || b == b'.' || b >= 0x80
 }
 
-/// Strings of a list that are read, at most. A longer list is an expression.
-const ITEMS: usize = 64;
-
-/// Returns the values of an expression that is a literal, or a list of literals. If one item of a
-/// list is an expression, the others are still known.
-fn literals(expression: &str) -> Vec<&str> {
-    let text = expression.trim();
-    let list = text.strip_prefix('[').and_then(|t| t.strip_suffix(']'));
-    match list {
-        Some(items) => {
-            let items = items_of(items);
-            items.into_iter().filter_map(literal).take(ITEMS).collect()
-        }
-        _ => literal(text).into_iter().collect(),
-    }
-}
-
-/// Returns the items of a list. Commas in brackets and in strings do not end an item.
-fn items_of(list: &str) -> Vec<&str> {
-    let mut out = Vec::new();
-    let (mut depth, mut is_quoted) = (0usize, false);
-    for line in list.split('\n').map(without_comment) {
-        let mut start = 0;
-        for (i, c) in line.char_indices() {
-            match c {
-                '"' => is_quoted = !is_quoted,
-                '[' | '(' | '{' if !is_quoted => depth += 1,
-                ']' | ')' | '}' if !is_quoted => depth = depth.saturating_sub(1),
-                ',' if !is_quoted && depth == 0 => {
-                    out.push(&line[start..i]);
-                    start = i + 1;
-                }
-                _ => {}
-            }
-        }
-        if depth == 0 {
-            out.push(&line[start..]);
-        }
-    }
-    out
-}
-
-/// Returns the value of an expression that is a literal, without quotes and parentheses.
-fn literal(expression: &str) -> Option<&str> {
-    let mut text = without_comment(expression).trim();
-    while let Some(inner) = text.strip_prefix('(').and_then(|t| t.strip_suffix(')')) {
-        text = inner.trim();
-    }
+/// Returns a string without its quotes, or a word, if its value is the text itself.
+fn known(text: &str) -> Option<&str> {
     if let Some(inner) = text.strip_prefix('"').and_then(|t| t.strip_suffix('"')) {
         let is_plain =
             !inner.contains(['"', '\\']) && !inner.contains("${") && !inner.contains("%{");
@@ -374,29 +383,13 @@ fn literal(expression: &str) -> Option<&str> {
     (is_number || matches!(text, "true" | "false" | "null")).then_some(text)
 }
 
-/// Returns an expression of one line without the comment behind it.
-fn without_comment(expression: &str) -> &str {
-    let mut is_quoted = false;
-    let bytes = expression.as_bytes();
-    for (i, b) in bytes.iter().enumerate() {
-        match b {
-            b'"' if i == 0 || bytes[i - 1] != b'\\' => is_quoted = !is_quoted,
-            b'#' if !is_quoted => return &expression[..i],
-            b'/' if !is_quoted && matches!(bytes.get(i + 1), Some(b'/' | b'*')) => {
-                return &expression[..i];
-            }
-            _ => {}
-        }
-    }
-    expression
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn shown(literals: &[&str]) -> String {
-        match literals {
+    fn shown(literals: &[Literal<'_>]) -> String {
+        let texts: Vec<_> = literals.iter().map(|l| l.text).collect();
+        match &texts[..] {
             [] => "?".to_owned(),
             all => all.join("+"),
         }
@@ -452,6 +445,33 @@ mod tests {
                 "r \"a\" {\n  l = [\"x\", var.y, \"z\"] # w\n  m = [\n    \"k\", # \"v\"\n  ]\n  n = [{ o = 1 }]\n  p = []\n  q = [f(\"r\", \"s\"), \"t\"]\n}"
             ),
             "l=x+z@2 m=k@3 n=?@6 p=?@7 q=t@8"
+        );
+    }
+
+    #[test]
+    fn each_literal_has_its_line() {
+        let read = blocks("r \"a\" {\n  l = [\"x\", # y\n    /*\n*/ (1), v,\n\n  \"z\"\n, ]\n}\n");
+        let Part::Setting(setting) = &read[0].parts[0] else {
+            panic!("{read:?}")
+        };
+        let lines: Vec<_> = setting.literals.iter().map(|l| (l.text, l.line)).collect();
+        assert_eq!(
+            (setting.line, lines),
+            (2, vec![("x", 2), ("1", 4), ("z", 6)])
+        );
+    }
+
+    #[test]
+    fn comments_and_parentheses_around_a_literal_do_not_count() {
+        assert_eq!(
+            short(
+                "r \"a\" {\n  a = /* b */ (( \"c\" /* d */ ) ) /* e */ # f\n  g = (1\n  )\n  h = (1) + 1\n  i = ((1)\n}\n"
+            ),
+            "a=c@2 g=1@3 h=?@5 i=?@6"
+        );
+        assert_eq!(
+            short("r \"a\" {\n  l = [\"x\" /* ] */, /* \"y\" */ \"z\"] /* w */\n  m = [1][0]\n}\n"),
+            "l=x+z@2 m=?@3"
         );
     }
 
