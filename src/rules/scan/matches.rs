@@ -121,7 +121,6 @@ impl<'a> FileScan<'a> {
                 self.block.first.plus(line_index),
             )
             || self.is_for_this_machine(rule, line, span)
-            || self.is_of_new_database(rule, line, span)
             || self.is_inert_output(rule, span);
         let most = is_weak.then_some(Severity::Suggestion);
         self.report_up_to(most, rule, (line, line_index), span, detail);
@@ -219,21 +218,6 @@ impl<'a> FileScan<'a> {
         rule.id == CONNECTION
             && !role::is_program_text(self.file.path().as_bytes())
             && stand_in::connects_to_this_machine(&self.block.text[line.clone()], &span)
-    }
-
-    /// Returns true if a match is the password with which a container creates its database.
-    fn is_of_new_database(&mut self, rule: u16, line: &Range<usize>, span: &Range<usize>) -> bool {
-        let rule = self.reporter.rules.rule(rule);
-        if !rule.secret
-            || secret::overlap::knowledge(&rule.id) == secret::overlap::ISSUER
-            || line.len() > stand_in::LINE_MAX
-        {
-            return false;
-        }
-        let path = self.file.path().as_bytes();
-        let (run, offset) = self.run();
-        let span = *offset + span.start..*offset + span.end;
-        stand_in::creates_database(path, run.text, &span)
     }
 
     /// Returns true if a match of a built-in rule is within a long run of Base64 digits.

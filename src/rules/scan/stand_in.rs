@@ -83,128 +83,6 @@ pub(super) fn connects_to_this_machine(line: &[u8], secret: &Range<usize>) -> bo
     servers == 1
 }
 
-/// Variables with the password that an image of a database gets when it creates the database, and
-/// the last part of the name of the image: <https://hub.docker.com/_/postgres>, and of the others
-/// likewise.
-const CONTAINER_PASSWORDS: [(&[u8], &[u8]); 11] = [
-    (b"SA_PASSWORD", b"server"),
-    (b"MSSQL_SA_PASSWORD", b"server"),
-    (b"MYSQL_ROOT_PASSWORD", b"mysql"),
-    (b"MYSQL_PASSWORD", b"mysql"),
-    (b"MYSQL_ROOT_PASSWORD", b"mariadb"),
-    (b"MYSQL_PASSWORD", b"mariadb"),
-    (b"MARIADB_ROOT_PASSWORD", b"mariadb"),
-    (b"MARIADB_PASSWORD", b"mariadb"),
-    (b"POSTGRES_PASSWORD", b"postgres"),
-    (b"MONGO_INITDB_ROOT_PASSWORD", b"mongo"),
-    (b"RABBITMQ_DEFAULT_PASS", b"rabbitmq"),
-];
-/// Words in the paths of Compose files for machines that others reach.
-const DEPLOYED: [&str; 9] = [
-    "prod",
-    "production",
-    "stage",
-    "staging",
-    "deploy",
-    "deployment",
-    "stack",
-    "swarm",
-    "live",
-];
-/// Lines of a service above and below a password that are read, at most.
-const SERVICE: usize = 60;
-
-/// Returns true if a secret of a Compose file is the password with which the container of the same
-/// service creates its database, usually on the machine of a developer. `secret`: bytes of the text.
-pub(super) fn creates_database(path: &[u8], text: &[u8], secret: &Range<usize>) -> bool {
-    let path = String::from_utf8_lossy(path).to_ascii_lowercase();
-    if !is_compose(&path) {
-        return false;
-    }
-    let start = memchr::memrchr(b'\n', &text[..secret.start]).map_or(0, |at| at + 1);
-    let Some(key) = key_before(&text[start..secret.start]) else {
-        return false;
-    };
-    let mut images = CONTAINER_PASSWORDS
-        .iter()
-        .filter(|(variable, _)| *variable == key);
-    images.any(|(_, image)| has_image(text, start, image))
-}
-
-/// Returns true for the path of a Compose file that names no deployment.
-fn is_compose(path: &str) -> bool {
-    let name = path.rsplit('/').next().unwrap_or_default();
-    let mut words = path.split(|c: char| !c.is_ascii_alphanumeric());
-    (name.starts_with("compose.") || name.starts_with("docker-compose"))
-        && (name.ends_with(".yml") || name.ends_with(".yaml"))
-        && !words.any(|word| DEPLOYED.contains(&word))
-}
-
-/// Returns the name of a variable if a line has only this name before its value: `- NAME=`,
-/// `NAME: "`.
-fn key_before(line: &[u8]) -> Option<&[u8]> {
-    let line = line.trim_ascii_start();
-    let line = line.strip_prefix(b"-").unwrap_or(line).trim_ascii_start();
-    let line = line.strip_prefix(b"\"").unwrap_or(line);
-    let end = line
-        .iter()
-        .position(|b| !b.is_ascii_alphanumeric() && *b != b'_')?;
-    let (key, rest) = line.split_at(end);
-    let is_empty = |b: &u8| matches!(b, b' ' | b'"' | b'\'');
-    let rest = rest.strip_prefix(b"=").or(rest.strip_prefix(b":"))?;
-    rest.iter().all(is_empty).then_some(key)
-}
-
-/// Returns true if the service around a variable has an image whose name ends with a word. `at`: the
-/// start of the line of the variable.
-fn has_image(text: &[u8], at: usize, name: &[u8]) -> bool {
-    let indentation = |line: &[u8]| line.len() - line.trim_ascii_start().len();
-    let is_full = |line: &&[u8]| !line.trim_ascii().is_empty();
-    let mut level = indentation(text[at..].split(|b| *b == b'\n').next().unwrap_or_default());
-    let mut of_service: Vec<&[u8]> = Vec::new();
-    // The head of the variables, and then the head of the service.
-    let mut heads = 0;
-    let above = text[..at.saturating_sub(1)].rsplit(|b| *b == b'\n');
-    for line in above.filter(is_full).take(SERVICE) {
-        if indentation(line) < level {
-            heads += 1;
-            level = indentation(line);
-            if heads == 2 {
-                break;
-            }
-        }
-        of_service.push(line);
-    }
-    if heads < 2 {
-        return false;
-    }
-    let below = text[at..].split(|b| *b == b'\n').filter(is_full);
-    of_service.extend(
-        below
-            .take_while(|line| indentation(line) > level)
-            .take(SERVICE),
-    );
-    of_service.iter().any(|line| is_image(line, name))
-}
-
-/// Returns true for a line that names an image: `image: docker.io/library/postgres:16`.
-fn is_image(line: &[u8], name: &[u8]) -> bool {
-    let Some(image) = line.trim_ascii().strip_prefix(b"image:") else {
-        return false;
-    };
-    let image = image.trim_ascii_start();
-    let image = image.strip_prefix(b"\"").unwrap_or(image);
-    let end = image
-        .iter()
-        .position(|b| matches!(b, b' ' | b'"' | b'@'))
-        .unwrap_or(image.len());
-    let last = image[..end]
-        .rsplit(|b| *b == b'/')
-        .next()
-        .unwrap_or_default();
-    last.split(|b| *b == b':').next() == Some(name)
-}
-
 /// Returns the text in double quotes around a part of a line, if it is short and nothing is joined
 /// with it.
 fn quoted_around<'t>(line: &'t [u8], part: &Range<usize>) -> Option<&'t [u8]> {
@@ -291,7 +169,6 @@ mod tests {
     use crate::finding::Severity;
     use crate::policy::RuleProfile;
     use crate::rules::scan::layout::tests::changed;
-    use crate::rules::scan::stand_in::creates_database;
 
     /// Returns the highest severity of a finding about a credential in a file of Compose.
     fn severity(lines: &str) -> Option<Severity> {
@@ -409,46 +286,5 @@ mod tests {
         }
         let code = "tag = \"${A:-\"; db_password = \"Xk8shopW9e\"; b = \"}\"\n";
         assert_eq!(severity_in("a.py", code), Some(Severity::Critical));
-    }
-
-    /// Returns true if the value `PASS` of a Compose file is the password of a new database.
-    fn creates(path: &str, lines: &str) -> bool {
-        let text = format!("services:\n  web:\n    image: a\n  db:\n{lines}");
-        let at = text.find("PASS1").expect("the file has no password");
-        creates_database(path.as_bytes(), text.as_bytes(), &(at..at + 5))
-    }
-
-    #[test]
-    fn the_password_of_a_new_database_is_for_trials() {
-        let service = "    image: mcr.microsoft.com/mssql/server:2022\n    environment:\n      - SA_PASSWORD=PASS1\n";
-        assert!(creates("src/docker-compose.yml", service));
-        let mapping = "    environment:\n      POSTGRES_PASSWORD: \"PASS1\"\n    image: \"postgres:16\"\n  x:\n";
-        assert!(creates("compose.dev.yaml", mapping));
-        for path in [
-            "docker-compose.prod.yml",
-            "deploy/compose.yml",
-            "decomposed.yaml",
-        ] {
-            assert!(!creates(path, service), "{path}");
-        }
-        assert!(creates("products/delivery/compose.yml", service));
-    }
-
-    #[test]
-    fn another_secret_beside_a_new_database_is_one() {
-        let variables = "    environment:\n";
-        for lines in [
-            "      - API_PASSWORD=PASS1\n    image: postgres\n",
-            "      - POSTGRES_PASSWORD=x; db_password=PASS1\n    image: postgres\n",
-            "      { POSTGRES_PASSWORD: x, JWT_SECRET: PASS1 }\n    image: postgres\n",
-            "      - POSTGRES_PASSWORD=PASS1\n    image: a # not postgres\n",
-            "      - POSTGRES_PASSWORD=PASS1\n    image: a/postgres-exporter\n",
-            "      - MYSQL_PASSWORD=PASS1\n  other:\n    image: mysql\n",
-        ] {
-            assert!(
-                !creates("compose.yml", &format!("{variables}{lines}")),
-                "{lines}"
-            );
-        }
     }
 }
