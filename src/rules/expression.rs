@@ -49,7 +49,7 @@ pub(super) fn compile(pattern: &str, lines: bool) -> Result<Regex, regex::Error>
         .build()
 }
 
-/// Parses a pattern: see [`compile`]. Those of the catalogue are parsed by the build script.
+/// Parses a pattern: see [`compile`]. The build script has parsed the patterns of the catalogue.
 fn parse(pattern: &str, lines: bool) -> Option<Hir> {
     if let Some(hir) = catalog::parsed_pattern(pattern, lines).and_then(decode::decode) {
         return Some(hir);

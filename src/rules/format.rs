@@ -263,6 +263,7 @@ pub(crate) const LANGUAGES: &[&str] = &[
     "graphql",
     "protobuf",
     "notebook",
+    "solidity",
 ];
 
 const CATEGORIES: &[&str] = &[

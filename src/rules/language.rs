@@ -280,6 +280,7 @@ fn by_extension(extension: &str) -> Option<&'static [&'static str]> {
         "nginx" => &["nginx"],
         "graphql" | "gql" => &["graphql"],
         "proto" => &["protobuf"],
+        "sol" => &["solidity"],
         _ => return None,
     })
 }

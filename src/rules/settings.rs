@@ -55,7 +55,7 @@ thread_local! {
     static PARTS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
-/// What a resource has at a path.
+/// A value or a block at a path of a resource.
 #[derive(Debug, PartialEq, Eq)]
 enum SettingOccurrence<'t> {
     /// A literal on a line.
@@ -244,12 +244,12 @@ impl Expected {
     }
 }
 
-/// Returns the path of a condition in a block, if the condition is about that block. The names are
-/// those of the blocks around the setting.
+/// Returns the path of a condition in a block, if the condition is about that block. The second
+/// argument has the names of the blocks around the setting.
 type ConditionPath = fn(&ResourceCondition, &[&'static str]) -> Option<&'static [&'static str]>;
 
 impl ResourceCondition {
-    /// Returns the path in the owner of the setting, if the condition is about a setting beside it:
+    /// Returns the path in the owner of the setting, if the condition is about a setting of that owner:
     /// a resource can have several blocks with one name.
     fn in_owner(&self, around: &[&'static str]) -> Option<&'static [&'static str]> {
         let rest = self.path.strip_prefix(around)?;
@@ -380,7 +380,7 @@ struct FoundSettings<'a, 'r> {
 }
 
 impl FoundSettings<'_, '_> {
-    /// Reports a rule with its weakness, and texts: what is wrong, and what to do.
+    /// Reports a rule with its weakness, a message and a suggestion, if the change adds the line.
     fn report(&mut self, (rule, cwe): (&str, u32), line: u32, texts: (&str, &str)) {
         let Some(line) = LineNo::new(line) else {
             return;

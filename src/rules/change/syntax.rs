@@ -53,10 +53,6 @@ pub(super) fn scan(path: &RepoPath, text: &TextChange, out: &mut Reporter<'_>) {
     let Some(first) = added(text).next() else {
         return;
     };
-    // The rule for conflict markers names the cause.
-    if !markers::sets(new.as_bytes(), false).is_empty() {
-        return;
-    }
     let error = match extension(path) {
         b"json" if !is_lenient_json(path) && !added(text).any(is_beyond_json) => {
             json_error(old, new)
@@ -65,6 +61,10 @@ pub(super) fn scan(path: &RepoPath, text: &TextChange, out: &mut Reporter<'_>) {
         _ => code_error(path, text, old, new),
     };
     let Some(line) = error else { return };
+    // The rule for conflict markers names the cause.
+    if !markers::sets(new.as_bytes(), false).is_empty() {
+        return;
+    }
     let near = added(text)
         .take_while(|added| added.number.get() <= line)
         .last()

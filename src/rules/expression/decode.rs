@@ -2,7 +2,7 @@
 //!
 //! The parser of `regex-syntax` took 60 % of the time of compiling an expression, and compiling was
 //! a third of the instructions of a small review. The build script parses the patterns of the
-//! catalogue. Those of teams, of `origin` and of replacements are parsed at run time.
+//! catalogue. The patterns of teams, of `origin` and of replacements are parsed at run time.
 
 use regex_syntax::hir::{
     Capture, Class, ClassBytes, ClassBytesRange, ClassUnicode, ClassUnicodeRange, Hir, Look,

@@ -164,6 +164,13 @@ pub(super) static SYNTAXES: &[Syntax] = &[
         ..BASE
     },
     Syntax {
+        languages: &["solidity"],
+        line: SLASHES,
+        block: STARS,
+        quotes: &[DOUBLE, SINGLE],
+        ..BASE
+    },
+    Syntax {
         languages: &["dart", "groovy"],
         line: SLASHES,
         block: STARS,

@@ -69,7 +69,7 @@ type RemovedFindings<'f> = HashMap<(Option<u16>, Vec<u8>), Vec<RemovedFinding<'f
 /// are the same, or the new ones add conditions. The steps of a path of data are equal.
 /// A critical finding keeps its severity: a reader has to see that the code stays exploitable.
 /// Findings of teams, of hidden characters and of rules whose severity policy sets are kept too.
-/// For secrets, only their bytes count ([`secret::lower`]).
+/// Secrets are compared by their bytes alone ([`secret::lower`]).
 pub(super) fn lower(
     rules: &RuleSet,
     file: &FileChange,
@@ -77,16 +77,31 @@ pub(super) fn lower(
     out: &mut [Finding],
     from: usize,
 ) {
-    secret::lower(rules, file, floor, out, from);
     // The original of a copy is still there.
     let is_copy = matches!(file.entry.kind, ChangeKind::Copied { .. });
     let Some(text) = file.text().filter(|_| !is_copy) else {
         return;
     };
-    let candidates: Vec<usize> = (from..out.len())
+    if text.removed().next().is_none() {
+        return;
+    }
+    let has_secrets = out[from..].iter().any(|f| secret::is_compared(rules, f));
+    let mut candidates: Vec<usize> = (from..out.len())
         .filter(|index| can_be_lowered(rules, &out[*index]))
         .collect();
-    if candidates.is_empty() || text.removed().next().is_none() || removes_guard(text) {
+    // A removed guard changes what code does, and not who can read a secret.
+    if !candidates.is_empty() && removes_guard(text) {
+        candidates.clear();
+    }
+    if candidates.is_empty() && !has_secrets {
+        return;
+    }
+    let mut old = before(rules, file, text, Counting::All, floor);
+    old.retain(|finding| finding.suppressed.is_none());
+    if has_secrets {
+        secret::lower(rules, text, &old, &mut out[from..]);
+    }
+    if candidates.is_empty() {
         return;
     }
     let sides = (
@@ -96,8 +111,6 @@ pub(super) fn lower(
     let (Some(old_side), Some(new_side)) = sides else {
         return;
     };
-    let mut old = before(rules, file, text, Counting::All, floor);
-    old.retain(|finding| finding.suppressed.is_none());
     let mut removed = RemovedFindings::new();
     for finding in &old {
         if let Some(code) = code_of(rules, &old_side, finding) {
@@ -184,7 +197,7 @@ fn is_guard(line: &[u8]) -> bool {
     let line = line.strip_prefix(b"- ").unwrap_or(line);
     let mut words = words(line).map(<[u8]>::to_ascii_lowercase);
     let first = words.next().unwrap_or_default();
-    // The exception of a Python handler is no condition of what is below; `except:` of a job is.
+    // `except:` of a job is a condition of the lines below it. `except Error:` of Python is not.
     let is_handler = first == b"except" && !line.starts_with(b"except:");
     (CONDITIONS.contains(&first.as_slice()) && !is_handler)
         || matches!(line.first(), Some(b'@'))

@@ -32,7 +32,7 @@ pub(super) enum Part<'t> {
 pub(super) struct Setting<'t> {
     pub(super) name: &'t str,
     pub(super) line: u32,
-    /// The literal, or those of a list. Empty: an expression.
+    /// The literal, or the literals of a list. Empty: an expression.
     pub(super) literals: Vec<Literal<'t>>,
 }
 
@@ -330,7 +330,7 @@ impl<'t> Reader<'t> {
             if self.byte() == Some(b']') {
                 self.skip(1);
                 self.blanks(true);
-                // What follows computes something from the list.
+                // An index or an operator behind the list makes it an expression.
                 return self.byte().map_or(out, |_| Vec::new());
             }
         }

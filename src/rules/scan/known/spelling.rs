@@ -4,7 +4,7 @@ use crate::rules::language::Languages;
 use crate::rules::lexer::{Place, outline};
 use std::ops::Range;
 
-/// Languages in which white space beside a bracket or an operator means nothing.
+/// Languages in which white space around a bracket or an operator has no meaning.
 const FREE: &[&str] = &[
     "python",
     "javascript",
@@ -56,7 +56,7 @@ impl<'t> Spelling<'t> {
         }
     }
 
-    /// Returns true if white space beside brackets and operators means nothing.
+    /// Returns true if white space around brackets and operators has no meaning.
     pub(super) fn is_free(&self) -> bool {
         self.is_free
     }
@@ -157,8 +157,9 @@ impl<'t> Spelling<'t> {
     fn is_in_number(&self, at: usize) -> bool {
         let digit = |at: usize| self.text.get(at).is_some_and(u8::is_ascii_digit);
         let before = self.text[at.saturating_sub(NUMBER_MAX)..at].iter().rev();
-        let start = at - before.take_while(|b| is_of_word(**b)).count();
-        digit(start) && digit(at - 1) && digit(at + 1)
+        let len = before.take_while(|b| is_of_word(**b)).count();
+        // The start of a longer word is not known.
+        len > 0 && len < NUMBER_MAX && digit(at - len) && digit(at - 1) && digit(at + 1)
     }
 
     /// Appends a byte of code or a string.

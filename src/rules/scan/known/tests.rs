@@ -535,7 +535,7 @@ fn a_secret_that_was_there_exposes_nothing_new() {
     let mut copied: Vec<Severity> = found.iter().map(Finding::severity).collect();
     copied.sort_unstable();
     assert_eq!(copied, [Severity::Suggestion, Severity::Critical]);
-    // Nothing was reported before in a text that is no password.
+    // No rule reported the old line.
     let name = format!("cache_name = \"{key}\"\n");
     assert_one("a.py", rule, (&name, &old), Severity::Critical);
     let longer = line("db", &format!("{key}Zz7"));
