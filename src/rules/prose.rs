@@ -236,7 +236,6 @@ mod tests {
                     "index.html",
                     "src/App.vue",
                     "src/App.svelte",
-                    "contracts/Token.sol",
                     "src/main.zig",
                     "CMakeLists.txt",
                     "requirements-dev.txt",
@@ -251,7 +250,13 @@ mod tests {
             ),
             (
                 Purpose::Code,
-                &["a.py", "src/i18n/index.ts", "src/lang/parser.rs", "tool.sh"],
+                &[
+                    "contracts/Token.sol",
+                    "a.py",
+                    "src/i18n/index.ts",
+                    "src/lang/parser.rs",
+                    "tool.sh",
+                ],
             ),
             (
                 Purpose::Messages,

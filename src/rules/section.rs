@@ -132,13 +132,11 @@ impl Outline {
         let mut in_piece = false;
         let mut is_quoted = None;
         for i in line.start + blanks..line.end {
-            if readings.is_comment(languages, i)
-                || (languages.is_empty() && opens_comment(text, &line, i, is_quoted))
-            {
-                if !languages.is_empty() {
-                    in_piece = false;
-                    continue;
-                }
+            if readings.is_comment(languages, i) {
+                in_piece = false;
+                continue;
+            }
+            if languages.is_empty() && opens_comment(text, &line, i, is_quoted) {
                 break;
             }
             if !in_piece {
