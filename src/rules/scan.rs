@@ -34,7 +34,7 @@ use std::ops::Range;
 
 pub(super) mod flow;
 pub(super) mod join;
-mod known;
+pub(super) mod known;
 mod layout;
 mod place;
 mod stand_in;
@@ -384,7 +384,10 @@ impl Visitor for FileScan<'_> {
 
     fn literal(&mut self, rule: u16, line: Range<usize>, line_index: u32) {
         match self.reporter.rules.rule(rule).matcher {
-            Matcher::ConflictMarkers => self.conflict(rule, line, line_index),
+            // Joined lines would place the conflict on the line that they start on.
+            Matcher::ConflictMarkers if self.file.text().is_none_or(|t| !t.new.is_joined()) => {
+                self.conflict(rule, line, line_index);
+            }
             Matcher::Structural => {
                 let text = self.block.text;
                 self.want(rule, text, line);

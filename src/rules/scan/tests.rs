@@ -404,3 +404,16 @@ fn passwords_of_developers_are_suggestions_and_tokens_of_an_issuer_are_not() {
         );
     }
 }
+
+#[test]
+fn a_conflict_below_a_continued_command_is_reported_at_its_line() {
+    let rules = RuleSet::new(&RulesPolicy::default(), &[]).unwrap();
+    let text = "# Start\n\n```\ndocker run \\\n  -p 80:80 \\\n  shop\n```\n\n- a\n<<<<<<< HEAD\n- b\n=======\n- c\n>>>>>>> topic\n";
+    let found = scan_with(&rules, "README.md", text.as_bytes());
+    let lines: Vec<(u32, (u32, u32))> = found
+        .iter()
+        .filter(|f| f.rule_id() == "conflict-marker")
+        .map(place)
+        .collect();
+    assert_eq!(lines.iter().map(|l| l.0).collect::<Vec<_>>(), [10]);
+}
