@@ -21,6 +21,7 @@ mod expressions;
 mod guard;
 mod indirect;
 mod invoke;
+mod joining;
 mod lookup;
 mod lower;
 mod mark;
@@ -272,6 +273,8 @@ pub struct Flow {
     pub cwe: Option<u32>,
     /// How certain it is.
     pub confidence: FlowCertainty,
+    /// What reaches the sink starts with a constant text that is no markup.
+    pub starts_as_text: bool,
     /// Texts of the table entry.
     pub texts: &'static EntryTexts,
 }

@@ -2,6 +2,7 @@
 
 use super::doubt::Doubt;
 use super::eval::{doubted, map_taints};
+use super::joining::cleaned_like;
 use super::method::matched;
 use super::paths::{Calling, PathId, Root};
 use super::run::FlowRun;
@@ -292,7 +293,9 @@ impl<'m> FlowRun<'m> {
         target: &Callee,
         calling: Calling,
     ) -> FlowValue {
-        if v.path.is_some() || v.constant.is_some() || v.what != What::Other {
+        // A builder of texts keeps its class beside the text that it starts with.
+        let is_typed = v.constant.is_some() && calling != Calling::New;
+        if v.path.is_some() || is_typed || v.what != What::Other {
             return v;
         }
         let Some(path) = self.form_path(target).or(path) else {
@@ -357,7 +360,9 @@ impl<'m> FlowRun<'m> {
         let mut clean: Vec<(u32, Taints)> = Vec::new();
         // The contents of a collection are known more exactly than the tables describe them.
         let mut result = match &target.receiver {
-            Some((e, base)) => self.collection_method(word, *e, base, given),
+            Some((e, base)) => self
+                .collection_method(word, *e, base, given)
+                .or_else(|| self.builder_method(word, (*e, base), given, span)),
             None => None,
         };
         for hit in hits.iter().filter(|h| !h.write) {
@@ -490,16 +495,28 @@ impl<'m> FlowRun<'m> {
     ) -> FlowValue {
         let builds = matches!(
             word,
-            "format" | "Format" | "sprintf" | "Sprintf" | "concat" | "Concat" | "join" | "Join"
+            "format"
+                | "Format"
+                | "sprintf"
+                | "Sprintf"
+                | "concat"
+                | "Concat"
+                | "join"
+                | "Join"
+                | "joinToString"
+                | "implode"
+                | "vsprintf"
         );
         if !builds || v.taints.is_none() || v.known.is_some() {
             return v;
         }
         match self.builtin(word, receiver, given, id, span) {
             Some(FlowValue {
-                known: Some(known), ..
+                known: Some(known),
+                taints,
+                ..
             }) => FlowValue {
-                taints: map_taints(&v.taints, 0, true),
+                taints: cleaned_like(&v.taints, &taints),
                 known: Some(known),
                 ..v
             },
@@ -618,6 +635,9 @@ impl<'m> FlowRun<'m> {
         }
         if own.is_some() && self.shows_form(word, target) {
             own = doubted(&own, Doubt::Stated);
+        }
+        if own.is_some() && !given.is_empty() && self.is_action_elsewhere(target) {
+            own = doubted(&own, Doubt::Unknown);
         }
         taints = join_taints(&own, &taints);
         if taints.is_none() {

@@ -53,6 +53,10 @@ impl FlowRun<'_> {
         _id: ExprId,
         span: ByteSpan,
     ) -> Option<FlowValue> {
+        let joins = matches!(word, "join" | "Join" | "joinToString" | "implode");
+        if joins && let Some(text) = self.separated(receiver.map(|(_, b)| b), given) {
+            return Some(text);
+        }
         let Some((place, base)) = receiver else {
             return self.function(word, given);
         };
@@ -122,6 +126,11 @@ impl FlowRun<'_> {
                     v.taints = base.deep();
                 }
                 Some(v)
+            }
+            // `url.JoinPath(base, x)`, `address.JoinPath(x)`.
+            "JoinPath" => {
+                let is_package = self.is_package(*place, base.path);
+                Some(self.joined_path((!is_package).then_some(base), given))
             }
             // `path.split("/").pop()` has no separator.
             "pop" | "last" | "Last" if given.is_empty() && self.is_split_path(*place) => {
@@ -215,6 +224,16 @@ impl FlowRun<'_> {
     fn function(&mut self, word: &str, given: &[GivenArg]) -> Option<FlowValue> {
         let first = given.first().map(|a| &a.value);
         match word {
+            // The text that a builder starts with.
+            "StringBuilder" | "StringBuffer"
+                if first.is_some_and(|f| f.constant.is_some() || f.known.is_some()) =>
+            {
+                let is_text = !matches!(first?.constant, Some(Const::Int(_)));
+                is_text.then(|| FlowValue {
+                    path: None,
+                    ..first.cloned().unwrap_or_default()
+                })
+            }
             "sprintf" | "format" | "vsprintf" | "implode" | "join" | "concat" | "Sprintf" => {
                 let parts: Vec<FlowValue> = given.iter().map(|a| a.value.clone()).collect();
                 Some(self.joined(word, &parts))
@@ -298,14 +317,21 @@ impl FlowRun<'_> {
         let is_format = word.to_ascii_lowercase().contains("format")
             || word.to_ascii_lowercase().contains("sprintf")
             || word == "Errorf";
+        // A culture or locale can be in front of the format.
+        let has_culture = list.first().is_some_and(|f| {
+            f.constant.is_none() && f.known.is_none() && f.taints.is_none() && f.items.is_none()
+        });
         if is_format
-            && let Some((format, values)) = list.split_first()
+            && let Some((format, values)) = list
+                .get(usize::from(has_culture)..)
+                .and_then(|l| l.split_first())
             && let Some(Const::Text(t)) = &format.constant
         {
             return self.filled(&Rc::clone(t), values);
         }
         let out = self.concat(&list);
-        let own = parts.iter().fold(None, |t, p| join_taints(&t, &p.taints));
+        let lists = parts.iter().filter(|p| p.items.is_some());
+        let own = lists.fold(None, |t, p| join_taints(&t, &p.taints));
         let own = map_taints(&own, 0, true);
         if word.eq_ignore_ascii_case("join") || word == "implode" {
             out.with(&own)

@@ -6,6 +6,19 @@ use super::shape::{ExprId, Op};
 use super::value::{Const, FlowValue, GAP, Taints, join, join_taints};
 use super::{FlowLanguage, SinkKind, constant, guard};
 
+/// Properties that are the path of the page: what follows them can no longer set the host.
+const PAGE_PATHS: [&str; 3] = [
+    "location.pathname",
+    "window.location.pathname",
+    "document.location.pathname",
+];
+/// Properties that are the fragment of the page. It starts with `#`, so it does not change where an
+/// address leads.
+const PAGE_HASHES: [&str; 3] = [
+    "location.hash",
+    "window.location.hash",
+    "document.location.hash",
+];
 /// The known text of `location.pathname`: a path of some page.
 const PAGE_PATH: &str = "/\u{2026}";
 /// Bytes of a known text, at most.
@@ -38,7 +51,10 @@ impl<'m> FlowRun<'m> {
         for p in parts {
             let deep = p.deep();
             if deep.is_some() {
-                let kinds = constant::fixed_by(&known);
+                let mut kinds = constant::fixed_by(&known);
+                if self.is_at(p, &PAGE_HASHES) {
+                    kinds |= SinkKind::Redirect.bit() | SinkKind::Url.bit();
+                }
                 let part = map_taints(&deep, kinds | coerced, true);
                 taints = join_taints(&taints, &part);
             }
@@ -48,7 +64,7 @@ impl<'m> FlowRun<'m> {
                         known.push_str(t.get(..t.len().min(MOST_KNOWN)).unwrap_or_default());
                     }
                     (None, Some(k)) => known.push_str(k),
-                    (None, None) if known.is_empty() && self.is_page_path(p) => {
+                    (None, None) if known.is_empty() && self.is_at(p, &PAGE_PATHS) => {
                         known.push_str(PAGE_PATH);
                     }
                     (None, None) => known.push(GAP),
@@ -62,18 +78,12 @@ impl<'m> FlowRun<'m> {
         }
     }
 
-    /// Returns true for `location.pathname` of a script in a page: what follows it can no longer
-    /// set the host.
-    fn is_page_path(&self, v: &FlowValue) -> bool {
+    /// Returns true for one of these properties of a page in a script.
+    fn is_at(&self, v: &FlowValue, properties: &[&str]) -> bool {
         use super::FlowLanguage as L;
-        if !matches!(self.language, L::JavaScript | L::TypeScript | L::Tsx) {
-            return false;
-        }
-        let path = v.path.map(|p| self.paths.text(p)).unwrap_or_default();
-        matches!(
-            path.as_str(),
-            "location.pathname" | "window.location.pathname" | "document.location.pathname"
-        )
+        let is_script = matches!(self.language, L::JavaScript | L::TypeScript | L::Tsx);
+        let path = v.path.filter(|_| is_script).map(|p| self.paths.text(p));
+        path.is_some_and(|path| properties.contains(&path.as_str()))
     }
 
     pub(super) fn binary(&mut self, op: Op, left: ExprId, right: ExprId) -> FlowValue {

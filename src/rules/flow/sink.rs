@@ -25,6 +25,8 @@ pub(super) struct FoundFlow {
     pub(super) proof: Proof,
     /// True if the finding is not reported when the data is checked later.
     pub(super) is_late: bool,
+    /// The first argument with data starts with a text that is no markup.
+    pub(super) starts_as_text: bool,
     pub(super) texts: &'static EntryTexts,
 }
 
@@ -422,6 +424,7 @@ impl FlowRun<'_> {
             confidence: entry.confidence.min(cap),
             proof: Proof::Request,
             is_late: false,
+            starts_as_text: false,
             texts: &entry.texts,
         };
         if self.silence > 0 {
@@ -480,8 +483,10 @@ impl FlowRun<'_> {
             return;
         }
         let mut taints: Taints = None;
+        let mut starts_as_text = None;
         for part in self.parts(sink.args, call) {
             let mut value = part.value;
+            starts_as_text.get_or_insert_with(|| is_text_at_start(&value));
             let is_literal = part
                 .expr
                 .is_some_and(|e| matches!(self.module.expr(e).kind, ExprKind::Collection(_)));
@@ -497,14 +502,15 @@ impl FlowRun<'_> {
             }
             taints = join_taints(&taints, &value.deep());
         }
-        self.report(sink, is_wild, &taints, call.span);
+        let starts_as_text = starts_as_text.unwrap_or(false);
+        self.report(sink, (is_wild, starts_as_text), &taints, call.span);
     }
 
-    /// Reports data at a sink.
+    /// Reports data at a sink. `is_wild`: the last word of the call alone names it.
     pub(super) fn report(
         &mut self,
         sink: &'static Sink,
-        is_wild: bool,
+        (is_wild, starts_as_text): (bool, bool),
         taints: &Taints,
         span: ByteSpan,
     ) {
@@ -553,6 +559,7 @@ impl FlowRun<'_> {
                 confidence: sink.confidence.min(cap),
                 proof,
                 is_late: sink.late,
+                starts_as_text,
                 texts: &sink.texts,
             };
             self.keep(FlowSubject::Flow(kind), found);
@@ -730,10 +737,20 @@ impl FlowRun<'_> {
                 .returns
                 .is_some_and(|r| r == "true" || frameworks.contains(&r))
             {
-                self.report(sink, false, &value.taints, span);
+                self.report(sink, (false, false), &value.taints, span);
             }
         }
     }
+}
+
+/// Returns true if the known start of a text is a character that starts no markup.
+fn is_text_at_start(value: &FlowValue) -> bool {
+    let start = match (&value.constant, &value.known) {
+        (Some(c), _) => c.text().and_then(|t| t.chars().next()),
+        (None, Some(known)) => known.chars().next(),
+        (None, None) => None,
+    };
+    start.is_some_and(|c| c.is_alphanumeric() || matches!(c, '"' | '\'' | '{' | '[' | '('))
 }
 
 /// Returns true for a value with request data.

@@ -632,6 +632,7 @@ impl<'m> FlowRun<'m> {
                 sink_label: f.label,
                 cwe: f.cwe,
                 confidence: f.confidence,
+                starts_as_text: f.starts_as_text,
                 texts: f.texts,
             });
         }

@@ -108,7 +108,7 @@ impl<'m> FlowRun<'m> {
 
     /// Returns true for a module of the tables, and for each name that the file imports in the
     /// languages in which packages are not objects.
-    fn is_package(&mut self, object: ExprId, path: Option<PathId>) -> bool {
+    pub(super) fn is_package(&mut self, object: ExprId, path: Option<PathId>) -> bool {
         let module = self.module;
         if let ExprKind::Name(name) = &module.expr(object).kind
             && matches!(self.language, L::Go | L::Java | L::Kotlin | L::CSharp)
@@ -202,6 +202,15 @@ impl<'m> FlowRun<'m> {
         }
         let class = self.paths.root(&format!("?.{word}"), Root::Unknown);
         Some(self.paths.call(class, Calling::Plain))
+    }
+
+    /// Returns true for a method of Go whose object has a type of another package, to which a binder
+    /// wrote a request: `service.Download(ctx)`. It can look anything up by the fields.
+    pub(super) fn is_action_elsewhere(&mut self, target: &Callee) -> bool {
+        let is_value = target.receiver.as_ref().is_some_and(|(of, base)| {
+            base.what == What::Other && base.path.is_some() && !self.is_package(*of, base.path)
+        });
+        self.language == L::Go && is_value && !self.is_known_module(target)
     }
 
     /// Returns true for a method of a form that shows the form, and does not return the data that

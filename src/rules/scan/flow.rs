@@ -28,6 +28,7 @@ pub(super) mod content_type;
 mod earlier;
 mod response;
 mod sender;
+mod sniffed;
 mod weight;
 
 /// The rule of each word of the tables: a kind of sink, or the `rule` of a structural call.
@@ -431,6 +432,7 @@ impl<'a> FileScan<'a> {
                 weight::severity_by_gain(f, known),
                 weight::severity_of_referrer(f, known),
                 response::severity(f, self.reporter.languages(), known),
+                sniffed::severity(f, self.reporter.languages(), known),
                 is_chosen.then_some(Severity::Suggestion),
                 of_type,
             ]
