@@ -30,6 +30,7 @@ mod governing;
 mod interrupt;
 mod merge;
 mod models;
+mod moves;
 mod open;
 mod pins;
 mod place;

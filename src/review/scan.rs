@@ -337,7 +337,7 @@ impl RuleScan<'_> {
     }
 
     /// Returns true if the policy ignores an entry, or the entry is a stored review.
-    fn is_aside(&self, entry: &Entry) -> bool {
+    pub(super) fn is_aside(&self, entry: &Entry) -> bool {
         self.policy.ignores(entry.path()) || self.is_record(entry)
     }
 
@@ -498,6 +498,7 @@ impl RuleScan<'_> {
     }
 
     fn whole_change(&self, part: &ChangePart, change: &Change, out: &mut Scanned) {
+        self.lower_moved(part, change, &mut out.findings);
         if !self.is_for_the_whole() {
             return;
         }

@@ -12,6 +12,7 @@ use crate::rules::suppress::Counting;
 use side::{CodeInPlace, CodeSide};
 use std::collections::HashMap;
 
+pub(in crate::rules) mod moved;
 mod secret;
 mod side;
 mod spelling;
@@ -149,28 +150,30 @@ fn removes_guard(text: &TextChange) -> bool {
 }
 
 /// The added lines of a change without their layout.
+#[derive(Default)]
 struct AddedLines {
     /// With the number of lines that are not taken yet.
     lines: HashMap<Vec<u8>, usize>,
     /// All lines in a row.
     whole: Vec<u8>,
-    /// Searches for divided and joined lines that remain. Each reads all lines.
+    /// Searches for divided and joined lines so far. Each reads all lines.
     searches: usize,
 }
 
 impl AddedLines {
     fn of(text: &TextChange) -> Self {
-        let mut out = Self {
-            lines: HashMap::new(),
-            whole: Vec::new(),
-            searches: COMPARED_MAX,
-        };
+        let mut out = Self::default();
+        out.add(text);
+        out
+    }
+
+    /// Adds the added lines of a file.
+    fn add(&mut self, text: &TextChange) {
         for line in text.added().flat_map(|block| lines(block.text)) {
             let line = without_layout(line);
-            out.whole.extend_from_slice(&line);
-            *out.lines.entry(line).or_default() += 1;
+            self.whole.extend_from_slice(&line);
+            *self.lines.entry(line).or_default() += 1;
         }
-        out
     }
 
     /// Returns true if a removed line was added again: as it is, divided into several lines, or
@@ -180,10 +183,10 @@ impl AddedLines {
             *count -= 1;
             return true;
         }
-        if line.len() < JOINED || self.searches == 0 {
+        if line.len() < JOINED || self.searches == COMPARED_MAX {
             return false;
         }
-        self.searches -= 1;
+        self.searches += 1;
         let is_divided = || memchr::memmem::find(&self.whole, line).is_some();
         self.lines.keys().any(|other| other.starts_with(line))
             || line.len() >= DIVIDED && is_divided()
@@ -248,9 +251,30 @@ fn is_covered(
     covering.is_some()
 }
 
-/// Returns the code that a rule of the catalogue judges in a finding.
+/// Returns the code that a rule of the catalogue judges in a finding. Of a script that is piped to a
+/// shell, it is the download: the options of the shell and the arguments of the script choose
+/// nothing that runs.
 fn code_of(rules: &RuleSet, side: &CodeSide<'_>, finding: &Finding) -> Option<CodeInPlace> {
-    rule_of(rules, finding).and_then(|rule| side.code_of(rule, finding))
+    let rule = rule_of(rules, finding)?;
+    let mut code = side.code_of(rule, finding)?;
+    if rule.id.ends_with("pipe-to-shell") {
+        let download = download(&code.code).map(<[u8]>::to_vec);
+        code.code = download.unwrap_or(code.code);
+    }
+    Some(code)
+}
+
+/// Returns the command in front of the pipe to a shell in a statement without layout. `None`: the
+/// statement has another pipe, or none.
+fn download(statement: &[u8]) -> Option<&[u8]> {
+    let start = [&b"curl"[..], b"wget"]
+        .iter()
+        .filter_map(|program| memchr::memmem::find(statement, program))
+        .min()?;
+    let rest = &statement[start..];
+    let pipe = memchr::memchr(b'|', rest)?;
+    let has_other = memchr::memchr(b'|', &rest[pipe + 1..]).is_some();
+    (!has_other).then_some(&rest[..pipe])
 }
 
 /// Returns the rule of the catalogue that made a finding, unless policy sets its severity.

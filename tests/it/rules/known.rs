@@ -109,3 +109,59 @@ fn a_renamed_file_is_compared_with_the_old_one() {
         assert_eq!(severities(&found), [expected], "{path}");
     }
 }
+
+/// Returns the severities and messages after a commit that changes two modules. The second one is
+/// new.
+#[track_caller]
+fn after_two(
+    old: (&str, &str),
+    changed: &str,
+    new: (&str, &str),
+    code: i32,
+) -> Vec<(String, String)> {
+    let repo = Repo::new();
+    repo.stage(old.0, old.1).commit("old");
+    repo.stage(old.0, changed).stage(new.0, new.1).commit("new");
+    of_certificates(&repo, code)
+}
+
+/// A function of a module that does not verify certificates, and another function.
+const FETCH: &str =
+    "def fetch(session, host):\n    session.verify = False\n    return session.get(host)\n";
+const OTHER: &str = "def name(host):\n    return host.lower()\n";
+
+#[test]
+fn a_function_that_moves_to_another_file_does_not_block() {
+    let (old, new) = (
+        format!("{FETCH}\n\n{OTHER}"),
+        format!("{FETCH}\n\nLIMIT = 5\n"),
+    );
+    let found = after_two(("client.py", &old), OTHER, ("fetch.py", &new), 0);
+    assert_eq!(severities(&found), ["suggestion"]);
+    let why = "another file of this change had this before";
+    assert!(found[0].1.contains(why), "{found:?}");
+}
+
+#[test]
+fn a_function_that_is_copied_to_another_file_blocks() {
+    let old = format!("{FETCH}\n\n{OTHER}");
+    let changed = format!("{FETCH}\n\n");
+    let found = after_two(("client.py", &old), &changed, ("fetch.py", FETCH), 1);
+    assert_eq!(severities(&found), ["major"]);
+}
+
+#[test]
+fn a_function_that_moves_without_its_guard_blocks() {
+    let check = "    if host != \"localhost\":\n        raise ValueError(host)\n";
+    let guarded = FETCH.replace("    session.verify", &format!("{check}    session.verify"));
+    let old = format!("{guarded}\n\n{OTHER}");
+    let found = after_two(("client.py", &old), OTHER, ("fetch.py", FETCH), 1);
+    assert_eq!(severities(&found), ["major"]);
+}
+
+#[test]
+fn code_of_a_test_that_moves_into_the_program_blocks() {
+    let old = format!("{FETCH}\n\n{OTHER}");
+    let found = after_two(("tests/client.py", &old), OTHER, ("fetch.py", FETCH), 1);
+    assert_eq!(severities(&found), ["major"]);
+}
