@@ -37,6 +37,9 @@ const PUBLISHED: usize = 8 << 10;
 /// Bytes at the start of a file that contain the comment with a library's licence.
 const BANNER: usize = 2 << 10;
 
+/// Libraries with a licence in a file that a bundler wrote, at least.
+const LICENCES: usize = 3;
+
 /// Folders of files that a web server sends.
 const SERVED: &[&str] = &["static", "public", "assets", "wwwroot", "www", "resources"];
 /// Folders below them into which bundlers write.
@@ -75,14 +78,17 @@ pub(super) fn was_minified(path: &[u8], old: &[u8], new: &[u8]) -> bool {
 }
 
 /// Returns true if a script is one that a bundler wrote for a web server without minifying it: its
-/// path and the names of the bundler's functions say so.
+/// path and the names of the bundler's functions say so, or the licences of several libraries.
 pub(super) fn is_built(path: &[u8], text: &[u8]) -> bool {
     let path = String::from_utf8_lossy(path);
     let (folders, name) = path.rsplit_once('/').unwrap_or_default();
     is_script(name)
         && is_below_served(folders, Some(BUILT))
         && text.len() >= BUNDLED
-        && memchr::memmem::find(text, b"function __webpack_require__(").is_some()
+        && (memchr::memmem::find(text, b"function __webpack_require__(").is_some()
+            || memchr::memmem::find_iter(text, b"@license")
+                .nth(LICENCES - 1)
+                .is_some())
 }
 
 /// Returns true if a text calls the function with which a bundle of webpack loads its parts.

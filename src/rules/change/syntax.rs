@@ -69,7 +69,15 @@ pub(super) fn scan(path: &RepoPath, text: &TextChange, out: &mut Reporter<'_>) {
         .take_while(|added| added.number.get() <= line)
         .last()
         .unwrap_or(first);
-    at_line(out, "syntax-broken", path, near.number, near.text, None);
+    let detail = (near.number.get() != line).then(|| format!("the error is on line {line}"));
+    at_line(
+        out,
+        "syntax-broken",
+        path,
+        near.number,
+        near.text,
+        detail.as_deref(),
+    );
 }
 
 /// Returns true if the code of a text has as many opening as closing brackets of each kind. The brace
