@@ -51,13 +51,12 @@ pub(super) fn checked(
 ) -> Vec<Also> {
     let mut out: Vec<Also> = Vec::new();
     for said in said.iter().take(CHECKED) {
-        let number = said.line.and_then(|n| u32::try_from(n).ok());
         let quote = said.quote.as_deref().and_then(Quote::new);
-        let Some(line) = said
-            .file
-            .as_deref()
-            .and_then(|file| find(cx, budget, file, number, quote.as_ref()?))
-        else {
+        let (Some(file), Some(quote)) = (said.file.as_deref(), quote) else {
+            continue;
+        };
+        let number = path::stated_line(said.line, file);
+        let Some(line) = find(cx, budget, file, number, &quote) else {
             continue;
         };
         let is_known = out

@@ -93,15 +93,15 @@ impl<'a> Drafter<'a> {
         let named = claim.file.as_deref().map(str::trim);
         let named = named.filter(|name| !is_nothing(name));
         let file = named.and_then(|name| self.names.find(name));
-        if let (Some(name), None) = (named, file) {
-            return self.outside_of_the_change(claim, &title, name);
-        }
         let quote = claim.quote.as_deref().and_then(Quote::new);
         let stated = self.stated(claim, named, file, quote.as_ref());
+        if let (Some(name), None) = (named, file) {
+            return self.outside_of_the_change(claim, &title, name, stated);
+        }
         let position = position::find(self.lines_with(file), stated);
         if let ClaimPosition::Unchanged { file, .. } = &position {
             let path = self.cx.group.files[*file].path().to_wire();
-            if let Some(candidate) = self.tied(claim, &title, &path) {
+            if let Some(candidate) = self.tied(claim, &title, &path, stated) {
                 return Anchored::Candidate(Box::new(candidate));
             }
         }
@@ -135,9 +135,8 @@ impl<'a> Drafter<'a> {
         file: Option<usize>,
         quote: Option<&'q Quote>,
     ) -> StatedPosition<'q> {
-        let line_in_name = named.and_then(|name| path::strip_number(name).1);
-        let line = line_number(claim.line).or(line_in_name);
-        let last = line_number(claim.end_line).zip(line);
+        let line = path::stated_line(claim.line, named.unwrap_or_default());
+        let last = path::line_number(claim.end_line).zip(line);
         let numbered = file.zip(line.and_then(LineNo::new));
         StatedPosition {
             file,
@@ -152,8 +151,14 @@ impl<'a> Drafter<'a> {
 
     /// Anchors a claim about a file that is not part of the change: to the changed line that its
     /// line depends on, or as a remark.
-    fn outside_of_the_change(&mut self, claim: &Claim, title: &str, named: &str) -> Anchored {
-        if let Some(candidate) = self.tied(claim, title, named) {
+    fn outside_of_the_change(
+        &mut self,
+        claim: &Claim,
+        title: &str,
+        named: &str,
+        stated: StatedPosition<'_>,
+    ) -> Anchored {
+        if let Some(candidate) = self.tied(claim, title, named, stated) {
             return Anchored::Candidate(Box::new(candidate));
         }
         let line = claim.line.map_or(String::new(), |n| format!(":{n}"));
@@ -171,18 +176,16 @@ impl<'a> Drafter<'a> {
     /// Anchors a claim about an unchanged line to the changed line that it depends on. Returns
     /// `None` if the file does not contain the quote, the model did not see the line, or nothing
     /// connects it to the change.
-    fn tied(&mut self, claim: &Claim, title: &str, named: &str) -> Option<ClaimCandidate> {
+    fn tied(
+        &mut self,
+        claim: &Claim,
+        title: &str,
+        named: &str,
+        stated: StatedPosition<'_>,
+    ) -> Option<ClaimCandidate> {
         let cx = self.cx;
-        let number = claim
-            .line
-            .and_then(|n| u32::try_from(n).ok())
-            .or(path::strip_number(named).1);
-        let quote = claim
-            .quote
-            .as_deref()
-            .and_then(Quote::new)
-            .filter(Quote::identifies_a_line)?;
-        let unchanged = also::find(&cx, &mut self.budget, named, number, &quote)?;
+        let quote = stated.quote.filter(|quote| quote.identifies_a_line())?;
+        let unchanged = also::find(&cx, &mut self.budget, named, stated.line, quote)?;
         let relation: Relation = tied::relation(&cx, &unchanged)?;
         let lines = self.lines_with(Some(relation.file));
         let (entry, certainty) = tied::changed_line(lines, &relation, &unchanged)?;
@@ -198,19 +201,9 @@ impl<'a> Drafter<'a> {
                 certainty,
             },
         };
-        // The lines, columns and code of the claim refer to the unchanged line.
-        let stated = StatedPosition {
-            file: Some(relation.file),
-            line: None,
-            further: 0,
-            quote: None,
-            was_read: false,
-        };
-        let claim = Claim {
-            replacement: None,
-            ..claim.clone()
-        };
-        Some(self.candidate(&claim, title.to_owned(), &position, stated, Some(unchanged)))
+        // The line and the quote of the claim refer to the unchanged line.
+        let stated = StatedPosition::of_file(relation.file);
+        Some(self.candidate(claim, title.to_owned(), &position, stated, Some(unchanged)))
     }
 
     /// Returns a candidate if the citation exists in a document, and a remark otherwise.
@@ -332,8 +325,17 @@ impl<'a> Drafter<'a> {
         rating.notes.append(&mut at.notes);
         let convention = convention(&cx, claim, at.file, &mut rating);
         rating.raise_security(claim);
-        let replacement = replacement(&cx, lines, claim, stated, at.target);
-        let suggestion = suggestion(&cx, claim, replacement.is_some());
+        // The code of a claim about an unchanged line cannot replace the line that is shown.
+        let code = claim.replacement.as_deref();
+        let code = code.filter(|code| unchanged.is_none() && !code.is_empty());
+        // An invalid `end_line`, or one without a line, makes the range unknown: the code may
+        // replace more lines than the first one.
+        let has_range =
+            stated.further > 0 || claim.end_line.is_none() || claim.end_line == claim.line;
+        let replacement = code
+            .zip(at.target.filter(|_| has_range))
+            .and_then(|(code, target)| replace::applicable(cx.rules, lines, target, code));
+        let suggestion = suggestion(&cx, claim, code.filter(|_| replacement.is_none()));
         let message = message(&cx, claim, &title, unchanged.as_ref(), at.more.as_deref());
         let draft = Draft {
             rule_id: rule_id(rating.category),
@@ -399,31 +401,10 @@ fn message(
     }
 }
 
-/// Returns the replacement code of a claim, if it can be applied to the lines that the claim
-/// states.
-fn replacement(
-    cx: &Context<'_>,
-    lines: &ChunkLines<'_>,
-    claim: &Claim,
-    stated: StatedPosition<'_>,
-    target: Option<Target>,
-) -> Option<String> {
-    let code = claim.replacement.as_deref().filter(|r| !r.is_empty())?;
-    // An invalid `end_line`, or one without a line, makes the range unknown: the code may replace
-    // more lines than the first one.
-    let has_range = stated.further > 0 || claim.end_line.is_none() || claim.end_line == claim.line;
-    let target = target.filter(|_| has_range)?;
-    replace::applicable(cx.rules, lines, target, code)
-}
-
-/// Returns the suggestion of a claim. Code that cannot replace the lines is appended, because it
-/// can still explain the fix.
-fn suggestion(cx: &Context<'_>, claim: &Claim, is_replaced: bool) -> Option<String> {
+/// Returns the suggestion of a claim. `code` is the code that cannot replace the lines. It is
+/// appended, because it can still explain the fix.
+fn suggestion(cx: &Context<'_>, claim: &Claim, code: Option<&str>) -> Option<String> {
     let suggestion = text::some(cx.rules, claim.suggestion.as_deref(), text::BODY);
-    let code = claim
-        .replacement
-        .as_deref()
-        .filter(|code| !is_replaced && !code.is_empty());
     match (suggestion, text::some(cx.rules, code, text::BODY)) {
         (Some(suggestion), Some(code)) => Some(format!("{suggestion}\n\n{code}")),
         (suggestion, code) => suggestion.or(code),
@@ -575,11 +556,6 @@ impl<'a> DraftPosition<'a> {
 fn remark(rules: &RuleSet, subject: &str, claim: &Claim) -> String {
     let said = [subject, ": ", claim.message.trim()].concat();
     text::clean(rules, said.trim_end_matches([':', ' ']), text::REMARK)
-}
-
-/// Returns a number of a claim as a line number. Returns `None` if it cannot be one.
-fn line_number(n: Option<i64>) -> Option<u32> {
-    u32::try_from(n?).ok().filter(|n| *n > 0)
 }
 
 /// Returns the line range of a position, and the columns of the quote if it is one line.

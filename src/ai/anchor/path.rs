@@ -157,8 +157,18 @@ fn by_end(named: &str, files: &[(Cow<'_, str>, usize)]) -> Option<usize> {
         .then_some(*file)
 }
 
+/// Returns the line that a claim states: its number, or the one at the end of the file name.
+pub(super) fn stated_line(line: Option<i64>, named: &str) -> Option<u32> {
+    line_number(line).or_else(|| strip_number(named.trim().trim_matches(AROUND)).1)
+}
+
+/// Returns a number of a claim as a line number. Returns `None` if it cannot be one.
+pub(super) fn line_number(n: Option<i64>) -> Option<u32> {
+    u32::try_from(n?).ok().filter(|n| *n > 0)
+}
+
 /// Removes `:12`, `:12:5`, `:12-14` or `#L12` from the end of a path, and returns the line number.
-pub(super) fn strip_number(path: &str) -> (&str, Option<u32>) {
+fn strip_number(path: &str) -> (&str, Option<u32>) {
     // Try each colon, because the first may belong to a drive letter.
     let marks = path.match_indices([':', '#']).map(|(at, _)| at);
     let at = marks.into_iter().find(|at| is_number(&path[at + 1..]));

@@ -43,6 +43,19 @@ pub(super) struct StatedPosition<'q> {
     pub(super) was_read: bool,
 }
 
+impl StatedPosition<'_> {
+    /// Returns the statement of a file without a line.
+    pub(super) fn of_file(file: usize) -> Self {
+        Self {
+            file: Some(file),
+            line: None,
+            further: 0,
+            quote: None,
+            was_read: false,
+        }
+    }
+}
+
 /// The position of a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ClaimPosition {

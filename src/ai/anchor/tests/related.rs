@@ -202,3 +202,39 @@ fn an_unchanged_line_of_a_changed_file_that_was_read_is_tied_to_the_nearest_chan
         "src/a.rs:31 loosely"
     );
 }
+
+#[test]
+fn a_line_number_in_the_name_of_a_file_chooses_one_of_several_equal_unchanged_lines() {
+    let (_, old) =
+        sixty(|i| matches!(i, 45 | 55).then(|| "    close(handle, input);\n".to_owned()));
+    let new = old.replace(
+        "let value_20 = compute_20(input);",
+        "let total = sum(input);",
+    );
+    let case = ClaimCase::new(&[("src/a.rs", &old, &new)])
+        .unchanged("src/a.rs", &new)
+        .read("src/a.rs", 40, 60);
+    for (named, line) in [
+        ("src/a.rs", Some(55)),
+        ("src/a.rs:55", None),
+        ("src/a.rs:55", Some(0)),
+        ("src/a.rs#L55", None),
+        ("`src/a.rs:55`", None),
+    ] {
+        let c = case.candidate(Claim {
+            line,
+            ..claim(named, 0, "close(handle, input);")
+        });
+        assert_eq!(also(&c), ["src/a.rs:55 close(handle, input);"], "{named}");
+        assert_eq!(
+            place(&Anchored::Candidate(Box::new(c))),
+            "src/a.rs:20 loosely",
+            "{named}"
+        );
+    }
+    let c = case.candidate(Claim {
+        also: vec![elsewhere("src/a.rs:55", 0, "close(handle, input);")],
+        ..claim("src/a.rs", 20, "let total = sum(input);")
+    });
+    assert_eq!(also(&c), ["src/a.rs:55 close(handle, input);"]);
+}
