@@ -91,7 +91,7 @@ impl<'a> Drafter<'a> {
             };
         }
         let named = claim.file.as_deref().map(str::trim);
-        let named = named.filter(|name| !is_nothing(name));
+        let named = named.filter(|name| !text::is_nothing(name));
         let file = named.and_then(|name| self.names.find(name));
         let quote = claim.quote.as_deref().and_then(Quote::new);
         let stated = self.stated(claim, named, file, quote.as_ref());
@@ -420,7 +420,7 @@ fn convention(
     rating: &mut Rating,
 ) -> Option<String> {
     let reference = claim.convention.as_deref().map(str::trim);
-    let reference = reference.filter(|reference| !is_nothing(reference))?;
+    let reference = reference.filter(|reference| !text::is_nothing(reference))?;
     let found = cited(cx, reference, &[&claim.message], file);
     match &found {
         Some(citation) if citation.quoted => {}
@@ -603,7 +603,7 @@ pub(super) fn cited(
     said: &[&str],
     file: Option<&Shown>,
 ) -> Option<Citation> {
-    if is_nothing(reference.trim()) {
+    if text::is_nothing(reference.trim()) {
         return None;
     }
     let guidelines = file
@@ -633,12 +633,4 @@ pub(super) fn cited(
 /// Returns the rule ID of model findings of a category.
 fn rule_id(category: Category) -> String {
     format!("ai-{category}")
-}
-
-/// Returns true if a text is a placeholder for an empty value.
-fn is_nothing(text: &str) -> bool {
-    matches!(
-        text.to_ascii_lowercase().as_str(),
-        "" | "null" | "none" | "n/a" | "-"
-    )
 }

@@ -45,6 +45,14 @@ pub(super) fn cut(text: &str, most: usize) -> String {
     }
 }
 
+/// Returns true if a text is a placeholder for an empty value.
+pub(super) fn is_nothing(text: &str) -> bool {
+    matches!(
+        text.to_ascii_lowercase().as_str(),
+        "" | "null" | "none" | "n/a" | "-"
+    )
+}
+
 /// Returns the identifiers, numbers and words of a text, in order.
 pub(super) fn identifiers(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphanumeric() && c != '_')
