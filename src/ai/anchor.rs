@@ -184,6 +184,13 @@ pub enum PositionCertainty {
     Certain,
 }
 
+impl PositionCertainty {
+    /// Returns this certainty if the condition holds, and the lowest one otherwise.
+    fn doubtful_unless(self, is_sure: bool) -> Self {
+        if is_sure { self } else { Self::Doubtful }
+    }
+}
+
 /// Anchors each finding, design violation and missing requirement of a reply. The notes of the
 /// reply become remarks.
 pub fn claims(reply: &Reply, cx: &Context<'_>) -> Vec<Anchored> {

@@ -1,12 +1,12 @@
 //! Drafts a finding from a claim and its position in the change.
 
 use super::cite::{self, Citation};
-use super::lines::ChunkLines;
+use super::lines::{ChunkLines, EntryRange};
 use super::path::{self, ChangedPaths};
 use super::position::{self, ClaimPosition, StatedPosition};
 use super::quote::Quote;
 use super::rating::{Rating, severity};
-use super::replace::{self, Target};
+use super::replace;
 use super::tied::{self, Relation};
 use super::{Anchored, ClaimCandidate, Context, PositionCertainty, also, text};
 use crate::ai::claim::{Claim, RequirementClaim, ViolationClaim};
@@ -446,7 +446,7 @@ struct DraftPosition<'a> {
     /// The line, in the form that the model received.
     quote: &'a str,
     /// Lines that a replacement replaces.
-    target: Option<Target>,
+    target: Option<EntryRange>,
     /// Text that is appended to the message.
     more: Option<String>,
     notes: Vec<String>,
@@ -504,7 +504,7 @@ impl<'a> DraftPosition<'a> {
         let to = lines.entries[last].number().unwrap_or_default();
         let is_as_named = to.saturating_sub(from) == stated.further;
         let is_sure = self.certainty >= PositionCertainty::Likely && is_as_named;
-        self.target = is_sure.then_some(Target { first, last });
+        self.target = is_sure.then_some(EntryRange { first, last });
         if stated.file.is_some_and(|f| f != entry.file) {
             self.notes
                 .push("the reply names another file than the one that has the quote".to_owned());

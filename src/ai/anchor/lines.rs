@@ -21,15 +21,15 @@ pub(super) struct LineEntry<'a> {
     views: Views,
 }
 
-/// Consecutive lines of a chunk: positions of the first and the last entry.
+/// Consecutive entries of a chunk: positions of the first and the last one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Occurrence {
+pub(super) struct EntryRange {
     pub(super) first: usize,
     pub(super) last: usize,
 }
 
-impl Occurrence {
-    /// Returns an occurrence of one line.
+impl EntryRange {
+    /// Returns the range of one entry.
     pub(super) fn of_entry(entry: usize) -> Self {
         Self {
             first: entry,
@@ -274,38 +274,38 @@ impl<'a> ChunkLines<'a> {
         both.find(|i| self.entries[*i].shown.kind != LineKind::Removed)
     }
 
-    /// Returns the position of the file that contains an occurrence.
-    pub(super) fn file_of(&self, o: Occurrence) -> usize {
+    /// Returns the position of the file that contains a range.
+    pub(super) fn file_of(&self, o: EntryRange) -> usize {
         self.entries[o.first].file
     }
 
     /// Returns true if at least one of the lines is on the new side.
-    pub(super) fn is_on_new_side(&self, o: Occurrence) -> bool {
+    pub(super) fn is_on_new_side(&self, o: EntryRange) -> bool {
         (o.first..=o.last).any(|i| self.entries[i].number().is_some())
     }
 
     /// Returns true if the change adds at least one of the lines.
-    pub(super) fn is_added(&self, o: Occurrence) -> bool {
+    pub(super) fn is_added(&self, o: EntryRange) -> bool {
         (o.first..=o.last).any(|i| self.entries[i].is_added())
     }
 
-    /// Returns the occurrences on the new side, or all if there are none there. A moved or
+    /// Returns the ranges on the new side, or all if there are none there. A moved or
     /// re-indented line is on both sides, and a claim is about the new one.
-    pub(super) fn newest(&self, all: &[Occurrence]) -> Vec<Occurrence> {
+    pub(super) fn newest(&self, all: &[EntryRange]) -> Vec<EntryRange> {
         let new = all.iter().copied().filter(|o| self.is_on_new_side(*o));
-        let new: Vec<Occurrence> = new.collect();
+        let new: Vec<EntryRange> = new.collect();
         if new.is_empty() { all.to_vec() } else { new }
     }
 
-    /// Returns the only occurrence that contains an added line.
-    pub(super) fn only_added(&self, all: &[Occurrence]) -> Option<Occurrence> {
+    /// Returns the only range that contains an added line.
+    pub(super) fn only_added(&self, all: &[EntryRange]) -> Option<EntryRange> {
         let mut added = all.iter().copied().filter(|o| self.is_added(*o));
         added.next().filter(|_| added.next().is_none())
     }
 
     /// Returns the distance of a number from the lines. Removed lines are compared by their old
     /// number and by the line that represents them; see [`ChunkLines::stand_in`].
-    pub(super) fn distance(&self, o: Occurrence, n: u32) -> u32 {
+    pub(super) fn distance(&self, o: EntryRange, n: u32) -> u32 {
         let numbers = (o.first..=o.last).flat_map(|i| {
             let entry = &self.entries[i];
             match entry.number() {

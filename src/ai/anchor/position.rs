@@ -20,7 +20,7 @@ mod elsewhere;
 mod numbered;
 
 use super::PositionCertainty;
-use super::lines::{ChunkLines, Occurrence};
+use super::lines::{ChunkLines, EntryRange};
 use super::quote::{Quote, QuoteMatch};
 use crate::diff::LineNo;
 
@@ -200,16 +200,16 @@ impl Locator<'_, '_, '_> {
             .find_equal(self.lines, None)
             .filter(|_| quote.identifies_a_line())
             .map_or(Vec::new(), |found| found.all);
-        let (own, others): (Vec<Occurrence>, Vec<Occurrence>) = everywhere
+        let (own, others): (Vec<EntryRange>, Vec<EntryRange>) = everywhere
             .into_iter()
             .partition(|o| self.lines.file_of(*o) == file);
-        let others: Vec<Occurrence> = others
+        let others: Vec<EntryRange> = others
             .into_iter()
             .filter(|o| self.lines.is_on_new_side(*o))
             .collect();
         let is_removed = !found.all.iter().any(|o| self.lines.is_on_new_side(*o));
         if is_removed && let Some(entry) = self.longer_line_with_number(file, found) {
-            return self.at(Occurrence::of_entry(entry), PositionCertainty::Doubtful);
+            return self.at(EntryRange::of_entry(entry), PositionCertainty::Doubtful);
         }
         let has_number = found.all.iter().any(|o| self.has_number(*o));
         if others.is_empty() {
@@ -251,7 +251,7 @@ impl Locator<'_, '_, '_> {
     fn at_removed_or_moved_line(
         self,
         found: &QuoteMatch,
-        others: Vec<Occurrence>,
+        others: Vec<EntryRange>,
     ) -> ClaimPosition {
         let mut numbered = others.iter().filter(|o| self.has_number(**o));
         if let (Some(o), None) = (numbered.next(), numbered.next()) {
@@ -269,7 +269,7 @@ impl Locator<'_, '_, '_> {
     fn choose_elsewhere_or_here(
         self,
         found: &QuoteMatch,
-        others: Vec<Occurrence>,
+        others: Vec<EntryRange>,
     ) -> ClaimPosition {
         let here = found.doubted();
         let elsewhere = QuoteMatch {
@@ -292,22 +292,22 @@ impl Locator<'_, '_, '_> {
             .map(|o| self.at(o, PositionCertainty::Doubtful))
     }
 
-    /// Returns the first occurrence whose first line has a number on the new side.
-    fn first_with_number(self, all: &[Occurrence], n: u32) -> Option<Occurrence> {
+    /// Returns the first range whose first line has a number on the new side.
+    fn first_with_number(self, all: &[EntryRange], n: u32) -> Option<EntryRange> {
         let mut all = all.iter().copied();
         all.find(|o| self.lines.entries[o.first].number() == Some(n))
     }
 
-    /// Returns true if the first line of the occurrence has the claimed number.
-    fn has_number(self, o: Occurrence) -> bool {
-        let first = Occurrence::of_entry(o.first);
+    /// Returns true if the first line of the range has the claimed number.
+    fn has_number(self, o: EntryRange) -> bool {
+        let first = EntryRange::of_entry(o.first);
         self.stated
             .line
             .is_some_and(|n| self.lines.distance(first, n) == 0)
     }
 
     /// Returns true if the claimed number is near the lines.
-    fn is_near(self, o: Occurrence) -> bool {
+    fn is_near(self, o: EntryRange) -> bool {
         self.stated
             .line
             .is_some_and(|n| self.lines.distance(o, n) <= NEAR)
@@ -315,7 +315,7 @@ impl Locator<'_, '_, '_> {
 
     /// Returns true if the claim can be about the lines: the claimed number is near them or is a
     /// position of the first one in another view, or there is no number.
-    fn may_mean(self, o: Occurrence) -> bool {
+    fn may_mean(self, o: EntryRange) -> bool {
         self.stated.line.is_none_or(|n| {
             self.lines.distance(o, n) <= NEAR || self.lines.entries[o.first].is_seen_as(n)
         })

@@ -21,8 +21,9 @@ mod readings;
 mod search;
 mod texts;
 
-use super::lines::{Occurrence, bare, fold};
-use readings::{readings, unfenced};
+use super::lines::{EntryRange, bare, fold};
+use super::text::fence_body;
+use readings::readings;
 use std::collections::HashSet;
 
 /// Letters and digits of a quote that is more than punctuation, at least.
@@ -57,9 +58,9 @@ pub(super) enum QuoteFit {
 pub(super) struct QuoteMatch {
     /// Lines that match the first reading with a match. Empty only if all
     /// lines count as another reading; see `Locator::part_of_lines`.
-    pub(super) all: Vec<Occurrence>,
+    pub(super) all: Vec<EntryRange>,
     /// Lines that match only another reading: an apparent diff marker can be part of the line.
-    pub(super) further: Vec<Occurrence>,
+    pub(super) further: Vec<EntryRange>,
     pub(super) fit: QuoteFit,
 }
 
@@ -68,7 +69,8 @@ impl Quote {
     pub(super) fn new(text: &str) -> Option<Self> {
         let mut elided = false;
         let mut lines = Vec::new();
-        for line in unfenced(text)
+        for line in fence_body(text)
+            .unwrap_or(text)
             .lines()
             .map(bare)
             .filter(|line| !line.is_empty())
@@ -150,16 +152,16 @@ impl QuoteMatch {
         let all = hits.next()?;
         let mut seen: HashSet<usize> = all.iter().copied().collect();
         let further = hits.flatten().filter(|entry| seen.insert(*entry));
-        let further = further.map(Occurrence::of_entry).collect();
+        let further = further.map(EntryRange::of_entry).collect();
         Some(Self {
-            all: all.into_iter().map(Occurrence::of_entry).collect(),
+            all: all.into_iter().map(EntryRange::of_entry).collect(),
             further,
             fit,
         })
     }
 
     /// Returns the lines as the result of a search. Returns `None` if there are none.
-    fn of(all: Vec<Occurrence>, fit: QuoteFit) -> Option<Self> {
+    fn of(all: Vec<EntryRange>, fit: QuoteFit) -> Option<Self> {
         (!all.is_empty()).then_some(Self {
             all,
             further: Vec::new(),
@@ -168,7 +170,7 @@ impl QuoteMatch {
     }
 
     /// Returns the lines that match any reading.
-    pub(super) fn of_any_reading(&self) -> impl Iterator<Item = &Occurrence> {
+    pub(super) fn of_any_reading(&self) -> impl Iterator<Item = &EntryRange> {
         self.all.iter().chain(&self.further)
     }
 

@@ -1,17 +1,11 @@
 //! Validates code that a model suggests as a replacement for lines.
 
-use super::lines::ChunkLines;
+use super::lines::{ChunkLines, EntryRange};
+use super::text::fence_body;
 use crate::rules::RuleSet;
 
 /// Lines of a replacement, at most.
 const MAX_LINES: usize = 200;
-
-/// The lines that a replacement replaces: positions of the first and the last entry.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Target {
-    pub(super) first: usize,
-    pub(super) last: usize,
-}
 
 /// Returns the replacement without a code fence and a final newline. Returns `None` if it cannot be
 /// applied: it changes nothing, has another indentation, is incomplete, or contains text that is in
@@ -19,10 +13,11 @@ pub(super) struct Target {
 pub(super) fn applicable(
     rules: &RuleSet,
     lines: &ChunkLines<'_>,
-    target: Target,
+    target: EntryRange,
     replacement: &str,
 ) -> Option<String> {
-    let text = unfenced(replacement);
+    let text = fence_body(replacement).unwrap_or(replacement);
+    let text = text.trim_end_matches(['\n', '\r']);
     let new: Vec<&str> = text.lines().collect();
     let entries: Vec<_> = lines.entries[target.first..=target.last]
         .iter()
@@ -72,18 +67,6 @@ fn adds(text: &str, old: &[&str], mark: &str) -> bool {
 
 fn trimmed<'a>(lines: &'a [&str]) -> impl Iterator<Item = &'a str> {
     lines.iter().map(|l| l.trim_end())
-}
-
-fn unfenced(text: &str) -> &str {
-    let bare = text.trim();
-    match bare
-        .strip_prefix("```")
-        .and_then(|t| t.strip_suffix("```"))
-        .and_then(|t| t.split_once('\n'))
-    {
-        Some((_, body)) => body.trim_end_matches(['\n', '\r']),
-        None => text.trim_end_matches(['\n', '\r']),
-    }
 }
 
 /// Returns the indentation of the first line that is not blank.
@@ -141,7 +124,7 @@ fn is_marked(line: &str) -> bool {
 /// Returns true if the text repeats the line before or after the target, which would duplicate it.
 fn repeats(
     lines: &ChunkLines<'_>,
-    target: Target,
+    target: EntryRange,
     change: &crate::diff::TextChange,
     new: &[&str],
 ) -> bool {

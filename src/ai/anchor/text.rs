@@ -45,6 +45,12 @@ pub(super) fn cut(text: &str, most: usize) -> String {
     }
 }
 
+/// Returns the text inside of a code fence. Returns `None` if the text is not fenced.
+pub(super) fn fence_body(text: &str) -> Option<&str> {
+    let inner = text.trim().strip_prefix("```")?.strip_suffix("```")?;
+    inner.split_once('\n').map(|(_, body)| body)
+}
+
 /// Returns true if a text is a placeholder for an empty value.
 pub(super) fn is_nothing(text: &str) -> bool {
     matches!(

@@ -89,14 +89,7 @@ pub(super) fn changed_line(
     line: &SentLine,
 ) -> Option<(usize, PositionCertainty)> {
     let (entry, certainty) = related_line(lines, relation, line)?;
-    Some((
-        entry,
-        if line.is_certain {
-            certainty
-        } else {
-            PositionCertainty::Doubtful
-        },
-    ))
+    Some((entry, certainty.doubtful_unless(line.is_certain)))
 }
 
 fn related_line(
@@ -108,14 +101,7 @@ fn related_line(
     match &relation.by {
         By::Changed(name, is_certain) => {
             let (entry, certainty) = line_of_definition(lines, file, name)?;
-            Some((
-                entry,
-                if *is_certain {
-                    certainty
-                } else {
-                    PositionCertainty::Doubtful
-                },
-            ))
+            Some((entry, certainty.doubtful_unless(*is_certain)))
         }
         By::Used(name, hunks) => {
             let near = lines
@@ -186,14 +172,8 @@ fn line_of_definition(
                     .find(|(_, e)| within(&old, e.shown.old, |d| &d.lines))
             });
         if let Some((entry, _)) = entry {
-            return Some((
-                *entry,
-                if is_one {
-                    PositionCertainty::Likely
-                } else {
-                    PositionCertainty::Doubtful
-                },
-            ));
+            let certainty = PositionCertainty::Likely.doubtful_unless(is_one);
+            return Some((*entry, certainty));
         }
     }
     let named = added

@@ -2,7 +2,7 @@
 
 use super::{ClaimPosition, Locator, NEAR, StatedPosition};
 use crate::ai::anchor::PositionCertainty;
-use crate::ai::anchor::lines::Occurrence;
+use crate::ai::anchor::lines::EntryRange;
 use crate::ai::anchor::quote::{QuoteFit, QuoteMatch};
 
 impl Locator<'_, '_, '_> {
@@ -15,14 +15,17 @@ impl Locator<'_, '_, '_> {
         match (numbered.next(), numbered.next(), further.next()) {
             (Some(o), None, _) => {
                 let certainty = self.certainty_with_number(*o, &all);
-                self.at(*o, limited(certainty, found.fit))
+                self.at(*o, certainty.doubtful_unless(found.fit == QuoteFit::Equal))
             }
             // The number matches another reading of the quote.
             (None, _, Some(o)) => self.at(*o, PositionCertainty::Doubtful),
             _ => match all[..] {
                 [only] if found.further.is_empty() => {
                     let certainty = self.certainty_of_only(only);
-                    self.at(only, limited(certainty, found.fit))
+                    self.at(
+                        only,
+                        certainty.doubtful_unless(found.fit == QuoteFit::Equal),
+                    )
                 }
                 [only] => self.at(only, PositionCertainty::Doubtful),
                 _ => self.choose_nearest(&all),
@@ -33,8 +36,8 @@ impl Locator<'_, '_, '_> {
     /// Determines the certainty for the line with the claimed number, one of several `equal` ones.
     pub(super) fn certainty_with_number(
         self,
-        o: Occurrence,
-        equal: &[Occurrence],
+        o: EntryRange,
+        equal: &[EntryRange],
     ) -> PositionCertainty {
         // Other lines that the claim may be about, in whichever view the model read the number.
         let mut others = equal.iter().filter(|other| **other != o);
@@ -49,7 +52,7 @@ impl Locator<'_, '_, '_> {
     }
 
     /// Determines the certainty for the only equal line, if it does not have the claimed number.
-    fn certainty_of_only(self, o: Occurrence) -> PositionCertainty {
+    fn certainty_of_only(self, o: EntryRange) -> PositionCertainty {
         if !self.is_identified(o) || self.may_mean_longer(o) {
             return PositionCertainty::Doubtful;
         }
@@ -72,7 +75,7 @@ impl Locator<'_, '_, '_> {
 
     /// Returns true if the quote and the number identify the lines. A quote that is in every file
     /// (`}`) does so only near the number, and only if no other line of the file is equal.
-    pub(super) fn is_identified(self, o: Occurrence) -> bool {
+    pub(super) fn is_identified(self, o: EntryRange) -> bool {
         let punctuation = self.stated.quote.filter(|q| !q.is_more_than_punctuation());
         punctuation.is_none_or(|quote| {
             let text = self.lines.new_text(self.lines.file_of(o));
@@ -93,7 +96,7 @@ impl Locator<'_, '_, '_> {
 
     /// Returns true if a quote that equals one line can also be a part of a longer line that the
     /// claim is about: one near the number, or any line of the file if there is no number.
-    pub(super) fn may_mean_longer(self, o: Occurrence) -> bool {
+    pub(super) fn may_mean_longer(self, o: EntryRange) -> bool {
         if !o.is_one_line() {
             return false;
         }
@@ -103,13 +106,13 @@ impl Locator<'_, '_, '_> {
                 && other.number().is_some() == own.number().is_some()
                 && folded[i].len() > folded[o.first].len()
                 && folded[i].contains(folded[o.first].as_str())
-                && self.may_mean(Occurrence::of_entry(i))
+                && self.may_mean(EntryRange::of_entry(i))
         })
     }
 
     /// Chooses the equal line nearest to the claimed number. Only an exact number would distinguish
     /// the lines, so the result is never certain.
-    fn choose_nearest(self, all: &[Occurrence]) -> ClaimPosition {
+    fn choose_nearest(self, all: &[EntryRange]) -> ClaimPosition {
         let mut here = all.to_vec();
         here.retain(|o| self.stated.file.is_none_or(|f| self.lines.file_of(*o) == f));
         // Prefer added lines: an unchanged line would only produce a remark.
@@ -120,7 +123,7 @@ impl Locator<'_, '_, '_> {
             return self.without_number(&here);
         };
         let distances = here.iter().map(|o| (self.lines.distance(*o, n), *o));
-        let mut near: Vec<(u32, Occurrence)> = distances
+        let mut near: Vec<(u32, EntryRange)> = distances
             .filter(|(distance, _)| *distance <= NEAR)
             .collect();
         near.sort_by_key(|(distance, _)| *distance);
@@ -141,9 +144,9 @@ impl Locator<'_, '_, '_> {
     }
 
     /// Chooses among equal lines that no number distinguishes.
-    fn without_number(self, here: &[Occurrence]) -> ClaimPosition {
+    fn without_number(self, here: &[EntryRange]) -> ClaimPosition {
         let lines = self.lines;
-        let added: Vec<Occurrence> = here
+        let added: Vec<EntryRange> = here
             .iter()
             .copied()
             .filter(|o| lines.is_added(*o))
@@ -167,13 +170,5 @@ impl Locator<'_, '_, '_> {
                 ClaimPosition::OneOf(added.iter().map(|o| o.first).collect())
             }
         }
-    }
-}
-
-/// Returns the certainty, or the lowest one if the quote is only similar to the line.
-fn limited(certainty: PositionCertainty, fit: QuoteFit) -> PositionCertainty {
-    match fit {
-        QuoteFit::Equal => certainty,
-        QuoteFit::Similar => PositionCertainty::Doubtful,
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{ClaimPosition, Locator, NEAR, UNKNOWN};
 use crate::ai::anchor::PositionCertainty;
-use crate::ai::anchor::lines::Occurrence;
+use crate::ai::anchor::lines::EntryRange;
 use crate::ai::anchor::quote::{Quote, QuoteFit, QuoteMatch};
 use crate::diff::{LineKind, LineNo};
 
@@ -118,15 +118,12 @@ impl Misplaced<'_, '_, '_, '_> {
                 line: LineNo::new(first),
             });
         };
-        let found = Occurrence {
+        let found = EntryRange {
             first: first_sent,
             last: sent.last().unwrap_or(first_sent),
         };
-        let certainty = if self.named.is_identified(found) {
-            PositionCertainty::Certain
-        } else {
-            PositionCertainty::Doubtful
-        };
+        let is_identified = self.named.is_identified(found);
+        let certainty = PositionCertainty::Certain.doubtful_unless(is_identified);
         Some(self.named.at(found, certainty))
     }
 
@@ -205,14 +202,10 @@ impl Misplaced<'_, '_, '_, '_> {
             let nearest = lines.distance(*only, n);
             unchanged.any(|o| lines.distance(*o, n) <= nearest)
         });
-        let is_certain = !may_be_unchanged
+        let is_only_meaning = !may_be_unchanged
             && !self.has_part_with_number_elsewhere()
             && self.quote.is_more_than_punctuation();
-        let certainty = if is_certain {
-            PositionCertainty::Likely
-        } else {
-            PositionCertainty::Doubtful
-        };
+        let certainty = PositionCertainty::Likely.doubtful_unless(is_only_meaning);
         Some(self.named.at(*only, certainty))
     }
 
@@ -249,11 +242,7 @@ impl Misplaced<'_, '_, '_, '_> {
         let mut numbered = all.iter().filter(|o| self.named.has_number(**o));
         if let (Some(o), None) = (numbered.next(), numbered.next()) {
             let is_in_named_file = self.part.is_some() || self.fit_in_whole().is_some();
-            let certainty = if is_in_named_file {
-                PositionCertainty::Doubtful
-            } else {
-                PositionCertainty::Likely
-            };
+            let certainty = PositionCertainty::Likely.doubtful_unless(!is_in_named_file);
             return Some(self.anywhere.at(*o, certainty));
         }
         let only = lines.only_added(&all)?;
@@ -335,6 +324,6 @@ impl Misplaced<'_, '_, '_, '_> {
     /// Returns the position of a line that only its words or its number connect with the claim.
     fn loosely_at(&self, entry: usize) -> ClaimPosition {
         self.named
-            .at(Occurrence::of_entry(entry), PositionCertainty::Doubtful)
+            .at(EntryRange::of_entry(entry), PositionCertainty::Doubtful)
     }
 }

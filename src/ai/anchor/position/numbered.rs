@@ -3,7 +3,7 @@
 
 use super::{ClaimPosition, Locator};
 use crate::ai::anchor::PositionCertainty;
-use crate::ai::anchor::lines::Occurrence;
+use crate::ai::anchor::lines::EntryRange;
 use crate::diff::{LineKind, LineNo};
 
 /// Distance in lines between a claim without a quote and the changed line that it is moved to, at
@@ -13,7 +13,7 @@ const BESIDE: u32 = 3;
 impl Locator<'_, '_, '_> {
     /// Returns the position of a claim about these lines. It covers the additional lines that the
     /// claim states, within the hunk.
-    pub(super) fn at(self, o: Occurrence, certainty: PositionCertainty) -> ClaimPosition {
+    pub(super) fn at(self, o: EntryRange, certainty: PositionCertainty) -> ClaimPosition {
         let lines = self.lines;
         let further = self.stated.further;
         let mut added = (o.first..=o.last).filter(|i| lines.entries[*i].is_added());

@@ -1,16 +1,6 @@
 //! What a model may have written around a line: a code fence, a diff marker, line numbers,
 //! backticks, an ellipsis.
 
-/// Removes a code fence.
-pub(super) fn unfenced(text: &str) -> &str {
-    let text = text.trim();
-    let inner = text.strip_prefix("```").and_then(|t| t.strip_suffix("```"));
-    match inner.and_then(|t| t.split_once('\n')) {
-        Some((_, body)) => body,
-        None => text,
-    }
-}
-
 /// Returns the possible readings of a quoted line: unchanged, without a diff marker, without line
 /// numbers, or without backticks. None of them is blank, and the unchanged line comes first.
 pub(super) fn readings(line: &str) -> Vec<String> {

@@ -4,7 +4,7 @@
 use super::part::{IdentifyingPart, folded_pieces, has_in_order};
 use super::readings::without_ellipsis;
 use super::{Quote, QuoteFit, QuoteMatch};
-use crate::ai::anchor::lines::{ChunkLines, Occurrence, fold};
+use crate::ai::anchor::lines::{ChunkLines, EntryRange, fold};
 use crate::diff::LineKind;
 use std::cmp::Reverse;
 
@@ -96,7 +96,7 @@ impl Quote {
             let is_long = letters(readings.last()?).chars().count() >= MIN_PART;
             let mut hits = readings.iter().map(|r| equal_entries(r, lines, file));
             let hits = hits.find(|hits| !hits.is_empty() && is_long)?;
-            let all = hits.into_iter().map(Occurrence::of_entry).collect();
+            let all = hits.into_iter().map(EntryRange::of_entry).collect();
             QuoteMatch::of(all, QuoteFit::Similar)
         })
     }
@@ -124,7 +124,7 @@ impl Quote {
         if hits.next().is_some() {
             return None;
         }
-        QuoteMatch::of(vec![Occurrence::of_entry(only)], QuoteFit::Similar)
+        QuoteMatch::of(vec![EntryRange::of_entry(only)], QuoteFit::Similar)
     }
 
     /// Finds the line at most `within` lines away from a number that shares the most words with the
@@ -226,7 +226,7 @@ fn same_letters(line: &str, entries: &[FoldedEntry<'_>]) -> Option<QuoteMatch> {
 /// Returns the lines that meet a condition, as similar ones.
 fn matching(entries: &[FoldedEntry<'_>], fits: impl Fn(&str) -> bool) -> Option<QuoteMatch> {
     let hits = entries.iter().filter(|(_, text)| fits(text));
-    let all = hits.map(|(i, _)| Occurrence::of_entry(*i)).collect();
+    let all = hits.map(|(i, _)| EntryRange::of_entry(*i)).collect();
     QuoteMatch::of(all, QuoteFit::Similar)
 }
 
@@ -237,7 +237,7 @@ fn sequences(
     quote: &[Vec<String>],
     lines: &ChunkLines<'_>,
     file: Option<usize>,
-) -> Vec<Occurrence> {
+) -> Vec<EntryRange> {
     let sides: [fn(LineKind) -> bool; 3] = [
         |kind| kind != LineKind::Removed,
         |_| true,
@@ -256,7 +256,7 @@ fn sequences_on_side(
     lines: &ChunkLines<'_>,
     file: Option<usize>,
     is_of_side: fn(LineKind) -> bool,
-) -> Vec<Occurrence> {
+) -> Vec<EntryRange> {
     let folded = lines.folded();
     let side: Vec<usize> = (0..lines.entries.len())
         .filter(|i| {
@@ -273,7 +273,7 @@ fn sequences_on_side(
             && pairs.all(|(readings, i)| readings.contains(&folded[*i]))
     });
     windows
-        .map(|window| Occurrence {
+        .map(|window| EntryRange {
             first: window[0],
             last: window[window.len() - 1],
         })
