@@ -169,6 +169,12 @@ pub enum Lost {
     Everything,
 }
 
+impl Default for Lost {
+    fn default() -> Self {
+        Self::Files(Vec::new())
+    }
+}
+
 /// Reviewed, skipped and failed files, with the reasons.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Coverage {

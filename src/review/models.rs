@@ -58,6 +58,7 @@ pub(super) struct Asking<'a> {
 }
 
 /// The results of a model review.
+#[derive(Default)]
 pub(super) struct ModelResults {
     pub(super) claims: Sealed,
     /// Findings about instructions to the reviewer in texts other than the change.
@@ -72,22 +73,6 @@ pub(super) struct ModelResults {
     pub(super) shown: HashMap<RepoPath, ObjectId>,
     /// Tickets and pages that models saw.
     pub(super) context: Vec<GatheredItem>,
-}
-
-impl Default for ModelResults {
-    fn default() -> Self {
-        Self {
-            claims: Sealed::default(),
-            beside: Vec::new(),
-            coverage: Coverage::default(),
-            notes: Vec::new(),
-            models: Models::default(),
-            tests: None,
-            lost: Lost::Files(Vec::new()),
-            shown: HashMap::new(),
-            context: Vec::new(),
-        }
-    }
 }
 
 impl ModelResults {
