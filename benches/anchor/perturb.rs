@@ -384,7 +384,7 @@ impl Setting<'_> {
         let Some(Anchored::Candidate(candidate)) = anchored.next() else {
             return None;
         };
-        anchor::seal(vec![*candidate], &[], self.rules)
+        anchor::merge_claims(vec![*candidate], &[], self.rules)
             .findings
             .into_iter()
             .next()

@@ -16,7 +16,7 @@
 //! 3. `draft` writes the candidate: location, severity (`rating`), replacement (`replace`),
 //!    citation (`cite`), further lines (`also`), and the tool call that read the lines. Its texts
 //!    are masked (`text`).
-//! 4. `seal` groups the candidates that report the same problem, merges each group into one
+//! 4. `merging` groups the candidates that report the same problem, merges each group into one
 //!    finding, and compares it with the findings of rules. The confidence follows from
 //!    [`PositionCertainty`], and from other evidence: another backend, a rule, a tool call, a test
 //!    that reproduces the problem.
@@ -33,6 +33,7 @@ mod also;
 mod cite;
 mod draft;
 mod lines;
+mod merging;
 pub(crate) mod path;
 mod position;
 mod quote;
@@ -41,7 +42,6 @@ mod refer;
 mod refutation;
 mod replace;
 mod same;
-mod seal;
 mod spot;
 mod text;
 mod tied;
@@ -58,8 +58,8 @@ use crate::rules::RuleSet;
 use crate::symbols::Symbols;
 pub(super) use cite::section_of;
 use draft::{Documented, Drafter};
+pub use merging::{Dispute, Echo, MergedClaims, Noted, alike, merge_claims};
 pub use refutation::{Unfounded, check_refutation};
-pub use seal::{Dispute, Echo, Noted, Sealed, alike, seal};
 pub use spot::{empty_sections, line_of, says, spot, titles};
 use std::fmt::Debug;
 use std::rc::Rc;
@@ -155,10 +155,10 @@ pub struct ClaimCandidate {
 }
 
 impl ClaimCandidate {
-    /// Returns the severity. A weakness that is always critical ([`seal`]) counts as such if the
-    /// position of the claim is at least likely.
+    /// Returns the severity. A weakness that is always critical ([`merge_claims`]) counts as such if
+    /// the position of the claim is at least likely.
     pub fn severity(&self) -> Severity {
-        seal::severity(&self.draft, self.certainty >= PositionCertainty::Likely)
+        merging::severity(&self.draft, self.certainty >= PositionCertainty::Likely)
     }
 }
 

@@ -23,7 +23,7 @@ mod whole;
 
 use self::early::Early;
 use super::agent::Agent;
-use super::anchor::{self, Sealed};
+use super::anchor::{self, MergedClaims};
 use super::ask::{Begun, Failure, Nonce};
 use super::backend::Pool;
 use super::batch::drive::BatchDriver;
@@ -129,7 +129,7 @@ impl<'a> ReviewJob<'a> {
 pub struct RunOutcome {
     /// Findings, and comments of models on the rules' findings, by their positions in the list from
     /// `floor`.
-    pub claims: Sealed,
+    pub claims: MergedClaims,
     pub remarks: Vec<Remark>,
     /// True if a backend that should review everything could not be used at all.
     pub unasked: bool,
@@ -454,7 +454,7 @@ impl<'a> ReviewSession<'a> {
     /// Adds the results of all parts: the claims as findings, and what was not reviewed.
     fn add_reviews(&self, reviews: ChunkReview, floor: &[Finding], out: &mut RunOutcome) {
         let disputes = std::mem::take(&mut out.claims.disputes);
-        out.claims = anchor::seal(reviews.candidates, floor, self.job.rules);
+        out.claims = anchor::merge_claims(reviews.candidates, floor, self.job.rules);
         out.claims.disputes.extend(disputes);
         out.remarks.extend(reviews.remarks);
         let notes = std::mem::take(&mut out.claims.notes);

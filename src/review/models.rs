@@ -15,7 +15,7 @@ use super::rule_results::{self, RuleResults};
 use super::scan::RuleScan;
 use super::{Note, TestResults, testing};
 use crate::ai::Models;
-use crate::ai::anchor::Sealed;
+use crate::ai::anchor::MergedClaims;
 use crate::ai::debug::Prompts;
 use crate::ai::material::Group;
 use crate::ai::related::{self, Related};
@@ -60,7 +60,7 @@ pub(super) struct Asking<'a> {
 /// The results of a model review.
 #[derive(Default)]
 pub(super) struct ModelResults {
-    pub(super) claims: Sealed,
+    pub(super) claims: MergedClaims,
     /// Findings about instructions to the reviewer in texts other than the change.
     pub(super) beside: Vec<Finding>,
     pub(super) coverage: Coverage,
@@ -392,7 +392,7 @@ impl Asking<'_> {
     }
 
     /// Adds to each claim the lines around it, and a suppression that covers it.
-    fn frame_claims(&self, groups: &[Group], claims: &mut Sealed) {
+    fn frame_claims(&self, groups: &[Group], claims: &mut MergedClaims) {
         let rules = self.scan.rules;
         for (f, group) in claims.findings.iter_mut().zip(&claims.groups) {
             let group = groups.get(*group);

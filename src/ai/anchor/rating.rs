@@ -1,6 +1,6 @@
 //! The severity, category and weakness that a claim states, as far as they are valid.
 
-use super::{seal, text};
+use super::{merging, text};
 use crate::ai::claim::Claim;
 use crate::finding::{Category, Severity};
 use crate::rules::RuleSet;
@@ -45,7 +45,7 @@ impl Rating {
     /// severity. A claim that calls a rule's finding a false positive is not about a weakness.
     pub(super) fn raise_security(&mut self, claim: &Claim) {
         let is_weakness = self.category == Category::Security
-            && !seal::speaks_of_a_false_alarm(&claim.title, &claim.message);
+            && !merging::speaks_of_a_false_alarm(&claim.title, &claim.message);
         if is_weakness && self.cwe.is_none() {
             self.severity = self.severity.max(Severity::Major);
             self.notes

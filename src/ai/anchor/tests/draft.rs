@@ -105,8 +105,8 @@ fn the_same_problem_in_other_words_has_the_same_fingerprint() {
 
 /// Returns the fingerprint of the finding of a claim.
 fn fingerprint(case: &ClaimCase, claim: Claim) -> crate::finding::Fingerprint {
-    let sealed = seal(vec![case.candidate(claim)], &[], &case.rules);
-    sealed.findings[0].fingerprint().clone()
+    let merged = merge_claims(vec![case.candidate(claim)], &[], &case.rules);
+    merged.findings[0].fingerprint().clone()
 }
 
 #[test]

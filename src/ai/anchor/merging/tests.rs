@@ -48,8 +48,8 @@ fn reading(case: &ClaimCase, backend: &str, claim: Claim) -> ClaimCandidate {
 }
 
 /// Formats findings: severity, confidence, origin, evidence.
-fn listed(sealed: &Sealed) -> Vec<String> {
-    let lines = sealed.findings.iter().map(|f| {
+fn listed(merged: &MergedClaims) -> Vec<String> {
+    let lines = merged.findings.iter().map(|f| {
         let evidence = f.evidence().iter().map(word).collect::<Vec<_>>().join("+");
         format!(
             "{} {} {} {evidence}",
@@ -81,12 +81,12 @@ fn bug(quote: &str) -> Claim {
 
 /// Formats the only finding of a candidate.
 fn one(case: &ClaimCase, candidate: ClaimCandidate) -> String {
-    listed(&seal(vec![candidate], &[], &case.rules)).remove(0)
+    listed(&merge_claims(vec![candidate], &[], &case.rules)).remove(0)
 }
 
 /// Formats the findings of two candidates.
 fn both(case: &ClaimCase, a: ClaimCandidate, b: ClaimCandidate) -> Vec<String> {
-    listed(&seal(vec![a, b], &[], &case.rules))
+    listed(&merge_claims(vec![a, b], &[], &case.rules))
 }
 
 #[test]
@@ -159,13 +159,13 @@ fn two_backends_that_say_the_same_make_one_finding() {
         failure: Some("name = \"' or 1 = 1 --\" returns every row".to_owned()),
         ..injection()
     };
-    let sealed = seal(
+    let merged = merge_claims(
         vec![by(&case, "b", other), by(&case, "a", injection())],
         &[],
         &case.rules,
     );
-    assert_eq!(listed(&sealed), ["critical high b quote+a"]);
-    let finding = &sealed.findings[0];
+    assert_eq!(listed(&merged), ["critical high b quote+a"]);
+    let finding = &merged.findings[0];
     assert!(
         finding
             .message()
@@ -187,24 +187,24 @@ fn two_problems_on_one_line_stay_two() {
         message: "Every call keeps a cursor open until the process ends.".to_owned(),
         ..claim("app/run.py", 7, QUERY)
     };
-    let sealed = seal(
+    let merged = merge_claims(
         vec![by(&case, "a", leak.clone()), by(&case, "a", injection())],
         &[],
         &case.rules,
     );
-    assert_eq!(sealed.findings.len(), 2);
+    assert_eq!(merged.findings.len(), 2);
     // The same holds for one category. They are still two findings after the report is arranged.
     let bug = Claim {
         category: "bug".into(),
         cwe: None,
         ..injection()
     };
-    let sealed = seal(
+    let merged = merge_claims(
         vec![by(&case, "a", leak), by(&case, "a", bug)],
         &[],
         &case.rules,
     );
-    let arranged = crate::finding::arrange(sealed.findings);
+    let arranged = crate::finding::arrange(merged.findings);
     assert_eq!(arranged.len(), 2);
     assert_ne!(arranged[0].fingerprint(), arranged[1].fingerprint());
 }
@@ -217,20 +217,23 @@ fn the_order_of_answers_changes_nothing() {
         by(&case, "a", injection()),
         by(&case, "c", claim("app/run.py", 6, "")),
     ];
-    let first = listed(&seal(
+    let first = listed(&merge_claims(
         vec![b.clone(), a.clone(), c.clone()],
         &[],
         &case.rules,
     ));
     assert_eq!(
-        listed(&seal(
+        listed(&merge_claims(
             vec![c.clone(), a.clone(), b.clone()],
             &[],
             &case.rules
         )),
         first
     );
-    assert_eq!(listed(&seal(vec![a, c, b], &[], &case.rules)), first);
+    assert_eq!(
+        listed(&merge_claims(vec![a, c, b], &[], &case.rules)),
+        first
+    );
 }
 
 #[test]
@@ -238,29 +241,29 @@ fn a_listed_weakness_is_critical_from_confidence_medium_up() {
     let case = case();
     for cwe in [74, 77, 78, 79, 89, 94, 95, 502, 611, 918, 798, 522, 321] {
         assert_eq!(
-            sealed_weakness(&case, QUERY, cwe),
+            merged_weakness(&case, QUERY, cwe),
             (Severity::Critical, 1),
             "{cwe}"
         );
     }
-    assert_eq!(sealed_weakness(&case, QUERY, 476), (Severity::Minor, 0));
+    assert_eq!(merged_weakness(&case, QUERY, 476), (Severity::Minor, 0));
     assert_eq!(
-        sealed_weakness(&case, "database.run(", 89),
+        merged_weakness(&case, "database.run(", 89),
         (Severity::Minor, 0),
         "low confidence raises nothing"
     );
 }
 
 /// Returns the severity of the finding of a minor claim with a weakness, and the number of notes.
-fn sealed_weakness(case: &ClaimCase, quote: &str, cwe: i64) -> (Severity, usize) {
+fn merged_weakness(case: &ClaimCase, quote: &str, cwe: i64) -> (Severity, usize) {
     let claim = Claim {
         cwe: Some(cwe),
         severity: "minor".into(),
         quote: Some(quote.into()),
         ..injection()
     };
-    let sealed = seal(vec![by(case, "a", claim)], &[], &case.rules);
-    (sealed.findings[0].severity(), sealed.notes.len())
+    let merged = merge_claims(vec![by(case, "a", claim)], &[], &case.rules);
+    (merged.findings[0].severity(), merged.notes.len())
 }
 
 #[test]
@@ -277,14 +280,14 @@ fn a_loose_claim_makes_a_sure_one_no_worse() {
         quote: None,
         ..injection()
     };
-    let sealed = seal(
+    let merged = merge_claims(
         vec![by(&case, "a", sure), by(&case, "b", loose)],
         &[],
         &case.rules,
     );
-    assert_eq!(sealed.findings.len(), 1);
+    assert_eq!(merged.findings.len(), 1);
     assert_eq!(
-        (sealed.findings[0].severity(), sealed.findings[0].cwe()),
+        (merged.findings[0].severity(), merged.findings[0].cwe()),
         (Severity::Minor, None)
     );
 }
@@ -296,18 +299,18 @@ fn a_refuted_claim_is_disputed_unless_another_stands() {
         disputed: Some("it is escaped".into()),
         ..by(&case, "a", injection())
     };
-    let sealed = seal(vec![refuted.clone()], &[], &case.rules);
+    let merged = merge_claims(vec![refuted.clone()], &[], &case.rules);
     assert_eq!(
-        sealed.findings[0].disputed.as_deref(),
+        merged.findings[0].disputed.as_deref(),
         Some("it is escaped")
     );
-    let sealed = seal(vec![refuted, by(&case, "b", injection())], &[], &case.rules);
+    let merged = merge_claims(vec![refuted, by(&case, "b", injection())], &[], &case.rules);
     assert_eq!(
-        listed(&sealed),
+        listed(&merged),
         ["critical medium b quote"],
         "what is refuted supports nothing"
     );
-    assert_eq!(sealed.findings[0].disputed, None);
+    assert_eq!(merged.findings[0].disputed, None);
 }
 
 /// Returns the case, the findings of rules, and the line with the key.
@@ -332,15 +335,15 @@ fn a_claim_that_repeats_a_rule_is_evidence_and_not_reported_twice() {
         category: "security".into(),
         ..claim("conf.py", 2, &shown)
     };
-    let sealed = seal(vec![by(&case, "a", hardcoded)], &found, &case.rules);
-    assert!(sealed.findings.is_empty(), "{:?}", listed(&sealed));
-    assert_eq!(sealed.echoes.len(), 1);
+    let merged = merge_claims(vec![by(&case, "a", hardcoded)], &found, &case.rules);
+    assert!(merged.findings.is_empty(), "{:?}", listed(&merged));
+    assert_eq!(merged.echoes.len(), 1);
     let before = (
         found[0].severity(),
         found[0].confidence(),
         found[0].fingerprint().clone(),
     );
-    sealed.annotate_rule_findings(&mut found);
+    merged.annotate_rule_findings(&mut found);
     assert!(found[0].evidence().contains(&Evidence::Backend("a".into())));
     assert_eq!(
         (
@@ -362,9 +365,9 @@ fn a_rule_on_the_same_lines_is_evidence_for_another_problem_of_its_kind() {
         cwe: Some(732),
         ..claim("conf.py", 2, &shown)
     };
-    let sealed = seal(vec![by(&case, "a", other)], &found, &case.rules);
+    let merged = merge_claims(vec![by(&case, "a", other)], &found, &case.rules);
     assert_eq!(
-        listed(&sealed),
+        listed(&merged),
         [format!("major high a quote+rule:{}", found[0].rule_id())]
     );
     let style = Claim {
@@ -372,8 +375,8 @@ fn a_rule_on_the_same_lines_is_evidence_for_another_problem_of_its_kind() {
         title: "Long line".into(),
         ..claim("conf.py", 2, &shown)
     };
-    let sealed = seal(vec![by(&case, "a", style)], &found, &case.rules);
-    assert_eq!(listed(&sealed), ["major medium a quote"]);
+    let merged = merge_claims(vec![by(&case, "a", style)], &found, &case.rules);
+    assert_eq!(listed(&merged), ["major medium a quote"]);
 }
 
 #[test]
@@ -386,9 +389,9 @@ fn out_10_a_model_that_calls_a_rules_finding_false_only_disputes_it() {
         category: "security".into(),
         ..claim("conf.py", 2, &shown)
     };
-    let sealed = seal(vec![by(&case, "a", doubt)], &found, &case.rules);
-    assert!(sealed.findings.is_empty());
-    sealed.annotate_rule_findings(&mut found);
+    let merged = merge_claims(vec![by(&case, "a", doubt)], &found, &case.rules);
+    assert!(merged.findings.is_empty());
+    merged.annotate_rule_findings(&mut found);
     assert_eq!(
         found[0].disputed.as_deref(),
         Some("a: This is a false positive: the key is an example.")
@@ -420,12 +423,12 @@ fn a_claim_that_is_worse_than_the_rule_it_repeats_is_kept() {
     let mut lowered = Vec::new();
     mild.scan(&case.group.files[0].change, Scope::All, &mut lowered);
     assert_eq!(lowered[0].severity(), Severity::Suggestion);
-    let sealed = seal(vec![by(&case, "a", hardcoded)], &lowered, &mild);
+    let merged = merge_claims(vec![by(&case, "a", hardcoded)], &lowered, &mild);
     assert_eq!(
-        (sealed.findings.len(), sealed.echoes.len()),
+        (merged.findings.len(), merged.echoes.len()),
         (0, 1),
         "{:?}",
-        listed(&sealed)
+        listed(&merged)
     );
     // Here the severity of the rule is low by default, and the claim has a higher one.
     let rule = crate::rules::describe_all()
@@ -442,12 +445,12 @@ fn a_claim_that_is_worse_than_the_rule_it_repeats_is_kept() {
         title: "Worse".into(),
         ..claim("conf.py", 2, &shown)
     };
-    let sealed = seal(
+    let merged = merge_claims(
         vec![by(&case, "a", worse)],
         &[Finding::sample(draft, Confidence::High)],
         &case.rules,
     );
-    assert_eq!((sealed.findings.len(), sealed.echoes.len()), (1, 0));
+    assert_eq!((merged.findings.len(), merged.echoes.len()), (1, 0));
 }
 
 fn draft_of(finding: &Finding) -> Draft {
@@ -478,9 +481,9 @@ fn the_same_claim_about_two_branches_of_a_push_stays_two() {
         group,
         ..by(&case, "a", injection())
     });
-    let sealed = seal(candidates.into(), &[], &case.rules);
-    assert_eq!(listed(&sealed).len(), 2);
-    assert_eq!(sealed.groups, [0, 1]);
+    let merged = merge_claims(candidates.into(), &[], &case.rules);
+    assert_eq!(listed(&merged).len(), 2);
+    assert_eq!(merged.groups, [0, 1]);
 }
 
 #[test]

@@ -33,7 +33,7 @@ use std::collections::BTreeMap;
 
 /// Merged findings, with the claims that are not reported as findings.
 #[derive(Debug, Default)]
-pub struct Sealed {
+pub struct MergedClaims {
     pub findings: Vec<Finding>,
     /// Position of the [`Group`](crate::ai::material::Group) of each finding.
     pub groups: Vec<usize>,
@@ -80,10 +80,10 @@ struct RuleFinding<'f> {
     words: Words,
 }
 
-impl Sealed {
+impl MergedClaims {
     /// Adds echoes as evidence and disputes as remarks to the findings of rules. `found` must be
-    /// the list that [`seal`] got, in the same order. This changes neither severity and confidence
-    /// nor the verdict.
+    /// the list that [`merge_claims`] got, in the same order. This changes neither severity and
+    /// confidence nor the verdict.
     pub fn annotate_rule_findings(&self, found: &mut [Finding]) {
         for echo in &self.echoes {
             if let Some(finding) = found.get_mut(echo.rule) {
@@ -178,7 +178,11 @@ impl Sealed {
 
 /// Merges candidates into findings. `found` holds the findings of rules in the same change, before
 /// or after they were arranged.
-pub fn seal(mut candidates: Vec<ClaimCandidate>, found: &[Finding], rules: &RuleSet) -> Sealed {
+pub fn merge_claims(
+    mut candidates: Vec<ClaimCandidate>,
+    found: &[Finding],
+    rules: &RuleSet,
+) -> MergedClaims {
     // The order of the answers must not affect the findings.
     candidates.sort_by(order);
     let by_rules: Vec<RuleFinding<'_>> = found
@@ -191,17 +195,17 @@ pub fn seal(mut candidates: Vec<ClaimCandidate>, found: &[Finding], rules: &Rule
             words: Words::of(&[finding.title(), finding.message()]),
         })
         .collect();
-    let mut sealed = Sealed::default();
+    let mut all = MergedClaims::default();
     for ((_, file), candidates) in by_file(candidates) {
         let in_file: Vec<&RuleFinding<'_>> = by_rules
             .iter()
             .filter(|by_rule| by_rule.finding.file() == file.as_ref())
             .collect();
         for merged in clusters(candidates).into_iter().filter_map(MergedClaim::of) {
-            sealed.add(merged, &in_file, rules);
+            all.add(merged, &in_file, rules);
         }
     }
-    sealed
+    all
 }
 
 /// Sorts candidates, and returns groups of positions of claims that one backend made repeatedly,

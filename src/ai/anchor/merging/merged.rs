@@ -156,8 +156,8 @@ impl MergedClaim {
         }
     }
 
-    /// Returns the confidence, which depends only on the evidence; see [`seal`](super). `has_rule`
-    /// is true if a finding of a rule supports the claim.
+    /// Returns the confidence, which depends only on the evidence; see [`merging`](super).
+    /// `has_rule` is true if a finding of a rule supports the claim.
     pub(super) fn confidence(&self, has_rule: bool) -> Confidence {
         let is_agreed = !self.others.is_empty();
         let mut evidence = self.evidence.iter();
