@@ -146,88 +146,28 @@ impl<'t> Passage<'t> {
     /// Returns true if only white space changed in and around these lines at their current
     /// position.
     fn is_untouched(&self, now: &FileText, at: usize, is_layout: bool) -> bool {
-        let end = at + self.core.len();
-        self.is_untouched_above(now, at)
-            && self.is_untouched_below(now, end)
+        let mut sides = self.sides(&now.now, at).into_iter();
+        sides.all(|(old, new)| is_untouched_beside(now, old, new))
             && !(is_layout && self.is_laid_out_anew(&now.now, at))
     }
 
-    /// Returns true if only white space changed above these lines, up to the end of a reindented
-    /// block.
-    fn is_untouched_above(&self, now: &FileText, at: usize) -> bool {
-        let first = (
-            self.core().first().map_or(0, |l| l.number),
-            now.now[at].number,
-        );
-        for step in 1..=BLOCK {
-            let old = above(self.lines, self.core.start, step);
-            let new = above(&now.now, at, step);
-            let is_near = old.is_some_and(|i| is_close(&self.lines[i], first.0));
-            let is_new_near = new.is_some_and(|i| is_close(&now.now[i], first.1));
-            // The block continues while its lines differ from the old ones.
-            let is_block = step > 1 && now.fresh[at + 1 - step];
-            match (old, new) {
-                // The known lines of both sides end here, and all of them are equal.
-                (None, None) => return true,
-                // Only the old side has a known line here. The removal of a near line counts if it
-                // is certain: both sides show the same parts, or the new file begins here.
-                // Otherwise the new change may merely not show the line.
-                (Some(_), None) => {
-                    return !(is_near && (now.exact || ends_at_top(&now.now, at, step)));
-                }
-                // Only the new side has a known line here. Likewise, an insertion counts if it is
-                // certain, and the line is near or belongs to the block.
-                (None, Some(n)) => {
-                    let is_known = now.exact || ends_at_top(self.lines, self.core.start, step);
-                    return !(is_known && now.fresh[n] && (is_new_near || is_block));
-                }
-                // Both sides have a known line here. Beyond the near lines and the block, lines do
-                // not belong to the surroundings.
-                (Some(o), Some(n)) => {
-                    if !is_near && !is_block {
-                        return true;
-                    }
-                    if self.lines[o].folded != now.now[n].folded {
-                        return false;
-                    }
-                }
-            }
-        }
-        true
-    }
-
-    /// Returns true if only white space changed below these lines, up to the end of a reindented
-    /// block.
-    fn is_untouched_below(&self, now: &FileText, end: usize) -> bool {
-        let last = (
-            self.core().last().map_or(0, |l| l.number),
-            now.now[end - 1].number,
-        );
-        for step in 1..=BLOCK {
-            let old = below(self.lines, self.core.end, step);
-            let new = below(&now.now, end, step);
-            let is_near = old.is_some_and(|i| is_close(&self.lines[i], last.0));
-            let is_new_near = new.is_some_and(|i| is_close(&now.now[i], last.1));
-            let is_block = step > 1 && now.fresh[end + step - 2];
-            // The same cases as above the lines. The known lines do not show where a file ends, so
-            // only `exact` proves that a line was removed or inserted.
-            match (old, new) {
-                (None, None) => return true,
-                (Some(_), None) => return !(is_near && now.exact),
-                (None, Some(n)) => {
-                    return !(now.exact && now.fresh[n] && (is_new_near || is_block));
-                }
-                (Some(o), Some(n)) => {
-                    if !is_near && !is_block {
-                        return true;
-                    }
-                    if self.lines[o].folded != now.now[n].folded {
-                        return false;
-                    }
-                }
-            }
-        }
-        true
+    /// Returns the lines above and below this passage, each with those at a position of others.
+    fn sides<'l>(
+        &self,
+        now: &'l [FoldedLine],
+        at: usize,
+    ) -> [(AdjacentLines<'t>, AdjacentLines<'l>); 2] {
+        let end = at + self.core.len();
+        [
+            (
+                AdjacentLines::Above(self.lines, self.core.start),
+                AdjacentLines::Above(now, at),
+            ),
+            (
+                AdjacentLines::Below(self.lines, self.core.end),
+                AdjacentLines::Below(now, end),
+            ),
+        ]
     }
 
     /// Returns true if these lines have another indentation relative to their neighbors.
@@ -249,56 +189,122 @@ impl<'t> Passage<'t> {
     fn moved<'l>(&self, i: usize, now: &'l [FoldedLine], at: usize) -> Option<&'l FoldedLine> {
         now.get((at + i).checked_sub(self.core.start)?)
     }
-
-    /// Compares the lines above or below at a new position with those of the old one.
-    fn beside(&self, now: &[FoldedLine], at: usize, is_above: bool) -> NeighborMatch {
-        let end = at + self.core.len();
-        let (old, new) = if is_above {
-            (
-                Adjacent::Above(self.lines, self.core.start),
-                Adjacent::Above(now, at),
-            )
-        } else {
-            (
-                Adjacent::Below(self.lines, self.core.end),
-                Adjacent::Below(now, end),
-            )
-        };
-        for far in 1..=BESIDE {
-            let Some(line) = old.text(far) else {
-                return NeighborMatch::End;
-            };
-            if !has_words(line) {
-                continue;
-            }
-            if let Some(found) = (1..=WITHIN).find(|step| new.text(*step) == Some(line)) {
-                let is_same = found == far && (1..far).all(|step| old.text(step) == new.text(step));
-                return if is_same {
-                    NeighborMatch::Same
-                } else {
-                    NeighborMatch::Other
-                };
-            }
-        }
-        NeighborMatch::End
-    }
 }
 
-/// The lines above a position, or below an end.
-enum Adjacent<'l> {
+/// The lines above the line at a position, or below the one before an end.
+#[derive(Clone, Copy)]
+enum AdjacentLines<'l> {
     Above(&'l [FoldedLine], usize),
     Below(&'l [FoldedLine], usize),
 }
 
-impl<'l> Adjacent<'l> {
-    /// Returns the text of the line `step` lines away, or `None` if it is unknown.
-    fn text(&self, step: usize) -> Option<&'l [u8]> {
-        let (lines, at) = match *self {
-            Self::Above(lines, from) => (lines, above(lines, from, step)?),
-            Self::Below(lines, end) => (lines, below(lines, end, step)?),
-        };
-        Some(&lines[at].folded)
+impl<'l> AdjacentLines<'l> {
+    /// Returns the position of the line `step` lines away, or `None` if it is unknown.
+    fn position(self, step: usize) -> Option<usize> {
+        match self {
+            Self::Above(lines, from) => {
+                let at = from.checked_sub(step)?;
+                lines[at + 1..=from].iter().all(|l| l.joined).then_some(at)
+            }
+            Self::Below(lines, end) => {
+                let at = end + step - 1;
+                lines.get(end..=at)?.iter().all(|l| l.joined).then_some(at)
+            }
+        }
     }
+
+    /// Returns the line `step` lines away, or `None` if it is unknown.
+    fn line(self, step: usize) -> Option<&'l FoldedLine> {
+        let (Self::Above(lines, _) | Self::Below(lines, _)) = self;
+        lines.get(self.position(step)?)
+    }
+
+    /// Returns the text of the line `step` lines away, or `None` if it is unknown.
+    fn text(self, step: usize) -> Option<&'l [u8]> {
+        self.line(step).map(|l| &l.folded[..])
+    }
+
+    /// Returns true if the line `step` lines away is known, and belongs to the surroundings of the
+    /// line that these lines are next to.
+    fn is_close(self, step: usize) -> bool {
+        let own = match self {
+            Self::Above(lines, from) => lines.get(from),
+            Self::Below(lines, end) => end.checked_sub(1).and_then(|last| lines.get(last)),
+        };
+        let both = own.zip(self.line(step));
+        both.is_some_and(|(own, line)| line.number.abs_diff(own.number) <= NEAR)
+    }
+
+    /// Returns true if the file begins fewer than `step` lines above. The known lines do not show
+    /// where a file ends, so this is false for lines below.
+    fn ends_within(self, step: usize) -> bool {
+        match self {
+            Self::Above(lines, from) => from < step && lines.first().is_some_and(|l| l.joined),
+            Self::Below(..) => false,
+        }
+    }
+
+    /// Returns true if the line `step` lines away is known, and new in its file.
+    fn is_new_in(self, file: &FileText, step: usize) -> bool {
+        self.position(step).is_some_and(|at| file.fresh[at])
+    }
+}
+
+/// Returns true if only white space changed on one side of a passage, up to the end of a reindented
+/// block. `old` and `new` are the lines on that side, before and now.
+fn is_untouched_beside(file: &FileText, old: AdjacentLines<'_>, new: AdjacentLines<'_>) -> bool {
+    for step in 1..=BLOCK {
+        let is_near = old.is_close(step);
+        // The block continues while its lines differ from the old ones.
+        let is_block = step > 1 && new.is_new_in(file, step - 1);
+        match (old.line(step), new.line(step)) {
+            // The known lines of both sides end here, and all of them are equal.
+            (None, None) => return true,
+            // Only the old side has a known line here. The removal of a near line counts if it is
+            // certain: both sides show the same parts, or the new file begins here. Otherwise the
+            // new change may merely not show the line.
+            (Some(_), None) => return !(is_near && (file.exact || new.ends_within(step))),
+            // Only the new side has a known line here. Likewise, an insertion counts if it is
+            // certain, and the line is near or belongs to the block.
+            (None, Some(_)) => {
+                let is_known = file.exact || old.ends_within(step);
+                let is_insertion = is_known && new.is_new_in(file, step);
+                return !(is_insertion && (new.is_close(step) || is_block));
+            }
+            // Both sides have a known line here. Beyond the near lines and the block, lines do not
+            // belong to the surroundings.
+            (Some(before), Some(now)) => {
+                if !is_near && !is_block {
+                    return true;
+                }
+                if before.folded != now.folded {
+                    return false;
+                }
+            }
+        }
+    }
+    true
+}
+
+/// Compares the lines on one side at a new position with those at the old one.
+fn neighbor_match(old: AdjacentLines<'_>, new: AdjacentLines<'_>) -> NeighborMatch {
+    for far in 1..=BESIDE {
+        let Some(line) = old.text(far) else {
+            return NeighborMatch::End;
+        };
+        if !has_words(line) {
+            continue;
+        }
+        if let Some(found) = (1..=WITHIN).find(|step| new.text(*step) == Some(line)) {
+            let is_same = found == far && (1..far).all(|step| old.text(step) == new.text(step));
+            return if is_same {
+                NeighborMatch::Same
+            } else {
+                NeighborMatch::Other
+            };
+        }
+    }
+    NeighborMatch::End
 }
 
 impl ComparedTexts {
@@ -366,10 +372,10 @@ impl ComparedTexts {
             .filter(|(f, _)| Some(*f) == own)
             .chain(&places);
         let found = ordered.find(|(f, at)| {
-            let now = &self.files[*f].now;
-            match (text.beside(now, *at, true), text.beside(now, *at, false)) {
-                (NeighborMatch::Other, _) | (_, NeighborMatch::Other) => false,
-                (NeighborMatch::End, NeighborMatch::End) => {
+            let sides = text.sides(&self.files[*f].now, *at);
+            match sides.map(|(old, new)| neighbor_match(old, new)) {
+                [NeighborMatch::Other, _] | [_, NeighborMatch::Other] => false,
+                [NeighborMatch::End, NeighborMatch::End] => {
                     places.len() == 1 && self.is_unique(text, own)
                 }
                 _ => true,
@@ -394,28 +400,6 @@ impl ComparedTexts {
 fn words(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|b| !b.is_ascii_alphanumeric() && *b != b'_' && b.is_ascii())
         .filter(|w| !w.is_empty())
-}
-
-/// Returns true if a line belongs to the surroundings of another one.
-fn is_close(line: &FoldedLine, from: u32) -> bool {
-    line.number.abs_diff(from) <= NEAR
-}
-
-/// Returns the position `step` lines above another, or `None` if it is unknown.
-fn above(lines: &[FoldedLine], from: usize, step: usize) -> Option<usize> {
-    let at = from.checked_sub(step)?;
-    lines[at + 1..=from].iter().all(|l| l.joined).then_some(at)
-}
-
-/// Returns the position `step` lines below `end`, or `None` if it is unknown.
-fn below(lines: &[FoldedLine], end: usize, step: usize) -> Option<usize> {
-    let at = end + step - 1;
-    lines.get(end..=at)?.iter().all(|l| l.joined).then_some(at)
-}
-
-/// Returns true if the file begins fewer than `step` lines above a position.
-fn ends_at_top(lines: &[FoldedLine], from: usize, step: usize) -> bool {
-    from < step && lines.first().is_some_and(|l| l.joined)
 }
 
 /// Returns true if the lines that a change shows are in a whole file at the same numbers.
