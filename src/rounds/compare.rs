@@ -187,17 +187,14 @@ impl<'a> Comparison<'a> {
             ..Since::default()
         };
         for (i, f) in now.findings.iter().enumerate() {
-            let before = pairs.before(i).map(|o| open[o].finding);
-            let state = match pairs.state(i) {
-                Some(state) => state,
-                None => self.fresh(f, now),
+            let (before, state) = match pairs.before(i) {
+                Some((o, state)) => (Some(open[o].finding), state),
+                None => {
+                    let state = self.fresh(f, now);
+                    (self.gone_before(f, state), state)
+                }
             };
-            out.entries.push(entry(
-                state,
-                f,
-                Some(f),
-                before.or_else(|| self.gone_before(f, state)),
-            ));
+            out.entries.push(entry(state, f, Some(f), before));
         }
         for o in pairs.left().map(|i| open[i]) {
             let state = match self.fate(&o, now) {
@@ -250,25 +247,19 @@ impl<'a> Comparison<'a> {
             return Vec::new();
         }
         let fixed: Vec<_> = self.fixed_before().collect();
-        let mut places: HashMap<String, Vec<(u32, u32, usize)>> = HashMap::new();
+        let mut ranges = Vec::new();
         for (i, (round, before)) in fixed.iter().enumerate() {
             if let Some(LinePosition::At(spot)) = alike::current_position(before, &round.alignment)
             {
-                let end = spot.lines.end.max(spot.lines.start.saturating_add(1));
-                places
-                    .entry(spot.file)
-                    .or_default()
-                    .push((spot.lines.start, end, i));
+                let lines = spot.at_least_one();
+                ranges.push((spot.file, lines, i));
             }
         }
-        let places: HashMap<String, Spans> = places
-            .into_iter()
-            .map(|(file, all)| (file, Spans::new(all)))
-            .collect();
+        let fixed_lines = Spans::by_file(ranges);
         let found: HashMap<&str, &Finding> = now.findings.iter().map(|f| (&*f.id, f)).collect();
         let again = fresh.into_iter().filter_map(|e| {
             let f = found.get(e.id.as_deref()?).filter(|f| f.counts())?;
-            let at = places
+            let at = fixed_lines
                 .get(f.file.as_deref()?)?
                 .touching(&alike::lines(f)?)
                 .min()?;

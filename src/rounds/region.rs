@@ -103,6 +103,14 @@ pub struct MovedLines {
     pub kept: Preserved,
 }
 
+impl MovedLines {
+    /// Returns the lines, or if none remain, the line that follows them: a finding there can be
+    /// about the same code.
+    pub(super) fn at_least_one(&self) -> Range<u32> {
+        self.lines.start..self.lines.end.max(self.lines.start.saturating_add(1))
+    }
+}
+
 /// How much of a position is unmodified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preserved {

@@ -74,59 +74,54 @@ pub(super) fn shared(a: &BTreeSet<String>, b: &BTreeSet<String>) -> usize {
 /// The findings of an earlier round, indexed for matching.
 #[derive(Debug)]
 pub(super) struct EarlierFindings {
-    print: HashMap<String, Vec<usize>>,
-    text: HashMap<(Option<String>, String), Vec<usize>>,
+    by_fingerprint: HashMap<String, Vec<usize>>,
+    /// By current path and text.
+    by_text: HashMap<(Option<String>, String), Vec<usize>>,
     /// Current lines, by current path.
-    places: HashMap<String, Spans>,
+    by_lines: HashMap<String, Spans>,
 }
 
 impl EarlierFindings {
     /// Indexes findings at their current positions.
     pub(super) fn of(all: &[Finding], alignment: &Alignment) -> Self {
-        let (mut print, mut text): (HashMap<_, Vec<usize>>, HashMap<_, Vec<usize>>) =
-            Default::default();
-        let mut places: HashMap<String, Vec<(u32, u32, usize)>> = HashMap::new();
+        let mut by_fingerprint: HashMap<String, Vec<usize>> = HashMap::new();
+        let mut by_text: HashMap<(Option<String>, String), Vec<usize>> = HashMap::new();
+        let mut ranges = Vec::new();
         for (i, f) in all.iter().enumerate() {
-            print.entry(f.fingerprint.clone()).or_default().push(i);
-            text.entry((path(f, alignment), text_key(f)))
-                .or_default()
-                .push(i);
+            let fingerprint = f.fingerprint.clone();
+            by_fingerprint.entry(fingerprint).or_default().push(i);
+            let text = (path(f, alignment), text_key(f));
+            by_text.entry(text).or_default().push(i);
             if let Some(LinePosition::At(spot)) = current_position(f, alignment) {
-                let end = spot.lines.end.max(spot.lines.start.saturating_add(1));
-                places
-                    .entry(spot.file)
-                    .or_default()
-                    .push((spot.lines.start, end, i));
+                let lines = spot.at_least_one();
+                ranges.push((spot.file, lines, i));
             }
         }
         Self {
-            print,
-            text,
-            places: places
-                .into_iter()
-                .map(|(file, all)| (file, Spans::new(all)))
-                .collect(),
+            by_fingerprint,
+            by_text,
+            by_lines: Spans::by_file(ranges),
         }
     }
 
     /// Returns the candidates for a finding of the new round, in order: see [`is_same`].
     pub(super) fn like(&self, now: &Finding) -> Vec<usize> {
         let mut out: Vec<usize> = self
-            .print
+            .by_fingerprint
             .get(&now.fingerprint)
             .into_iter()
             .flatten()
             .copied()
             .collect();
         out.extend(
-            self.text
+            self.by_text
                 .get(&(now.file.clone(), text_key(now)))
                 .into_iter()
                 .flatten(),
         );
-        let places = now.file.as_deref().and_then(|file| self.places.get(file));
+        let of_file = now.file.as_deref().and_then(|file| self.by_lines.get(file));
         out.extend(
-            places
+            of_file
                 .zip(lines(now))
                 .into_iter()
                 .flat_map(|(s, l)| s.touching(&l).collect::<Vec<_>>()),
@@ -157,12 +152,7 @@ pub(super) fn is_same(now: &Finding, before: &Finding, alignment: &Alignment) ->
     }
     match current_position(before, alignment) {
         Some(LinePosition::At(spot)) if Some(spot.file.as_str()) == now.file.as_deref() => {
-            let near = lines(now).is_some_and(|l| {
-                overlap(
-                    &l,
-                    &(spot.lines.start..spot.lines.end.max(spot.lines.start + 1)),
-                )
-            });
+            let near = lines(now).is_some_and(|l| overlap(&l, &spot.at_least_one()));
             near && is_same_trouble(now, before, shared(&title_words(now), &title_words(before)))
         }
         _ => false,

@@ -3,7 +3,8 @@
 use super::super::region::{LinePosition, Preserved};
 use super::Open;
 use super::alike::{
-    current_position, has_same_text, is_rule, is_same_trouble, lines, shared, text_key, title_words,
+    current_position, has_same_text, is_rule, is_same_trouble, lines, overlap, shared, text_key,
+    title_words,
 };
 use super::spans::Spans;
 use crate::wire::Finding;
@@ -59,9 +60,9 @@ struct Fresh<'n> {
 /// The unmatched findings of the new round, indexed for one step.
 #[derive(Default)]
 struct Index<'n> {
-    over: HashMap<&'n str, Spans>,
-    group: HashMap<IndexKey<'n>, Vec<usize>>,
-    print: HashMap<&'n str, Vec<usize>>,
+    by_lines: HashMap<&'n str, Spans>,
+    by_key: HashMap<IndexKey<'n>, Vec<usize>>,
+    by_fingerprint: HashMap<&'n str, Vec<usize>>,
 }
 
 /// A key of the index: the file, the line, and the text or the rule.
@@ -71,14 +72,12 @@ impl<'n> Index<'n> {
     /// Indexes the unmatched findings for one step.
     fn of(fresh: &'n Fresh<'n>, reach: Reach, is_free: impl Fn(usize) -> bool) -> Self {
         let mut out = Self::default();
-        let mut over: HashMap<&str, Vec<(u32, u32, usize)>> = HashMap::new();
+        let mut ranges = Vec::new();
         for (i, n) in fresh.all.iter().enumerate().filter(|(i, _)| is_free(*i)) {
             let (file, text) = (n.file.as_deref(), fresh.text[i].as_str());
             let key = match (reach, file, lines(n)) {
                 (Reach::Over, Some(file), Some(lines)) => {
-                    over.entry(file)
-                        .or_default()
-                        .push((lines.start, lines.end, i));
+                    ranges.push((file, lines, i));
                     continue;
                 }
                 (Reach::Over, ..) => continue,
@@ -86,20 +85,20 @@ impl<'n> Index<'n> {
                 (Reach::Whole, _, Some(_)) => continue,
                 (Reach::Whole, _, None) => (file, None, n.rule_id.as_str()),
                 (Reach::Text, ..) => {
-                    out.print.entry(&n.fingerprint).or_default().push(i);
+                    out.by_fingerprint
+                        .entry(&n.fingerprint)
+                        .or_default()
+                        .push(i);
                     (file, None, text)
                 }
                 (Reach::Anywhere, ..) => (None, None, text),
             };
-            out.group.entry(key).or_default().push(i);
+            out.by_key.entry(key).or_default().push(i);
         }
-        out.over = over
-            .into_iter()
-            .map(|(file, all)| (file, Spans::new(all)))
-            .collect();
-        out.group
-            .values_mut()
-            .for_each(|group| group.sort_by_key(|i| (fresh.all[*i].line, *i)));
+        out.by_lines = Spans::by_file(ranges);
+        for with_key in out.by_key.values_mut() {
+            with_key.sort_by_key(|i| (fresh.all[*i].line, *i));
+        }
         out
     }
 
@@ -112,42 +111,44 @@ impl<'n> Index<'n> {
         nth: usize,
     ) -> Vec<usize> {
         match reach {
-            Reach::Line => self.in_group((k.file, k.f.line.map(|_| k.line()), &k.text), nth),
+            Reach::Line => self.with_key((k.file, k.f.line.map(|_| k.line()), &k.text), nth),
             Reach::Over => {
                 let Some(LinePosition::At(spot)) = &k.place else {
                     return Vec::new();
                 };
-                let all = self.over.get(spot.file.as_str());
+                // If none of the lines remain, only a finding that covers both lines around them is
+                // at their position: one about the next line may be about other code.
+                let all = self.by_lines.get(spot.file.as_str());
                 let mut all: Vec<usize> = all
                     .into_iter()
                     .flat_map(|s| s.touching(&spot.lines))
                     .filter(|i| has_same_source(k.f, &fresh.all[*i]))
                     .collect();
                 all.sort_unstable();
-                round(&all, nth)
+                rotated(&all, nth)
             }
-            Reach::Whole => self.in_group((k.file, None, &k.f.rule_id), nth),
+            Reach::Whole => self.with_key((k.file, None, &k.f.rule_id), nth),
             Reach::Text => {
-                let print = self.print.get(k.f.fingerprint.as_str());
-                let mut out = print.map_or_else(Vec::new, |all| round(all, nth));
-                if let Some(group) = self.group.get(&(k.file, None, &k.text)) {
-                    let at = group.partition_point(|i| fresh.all[*i].line < Some(k.line()));
-                    let near = at.saturating_sub(MOST / 2)..(at + MOST / 2).min(group.len());
-                    out.extend(&group[near]);
+                let same = self.by_fingerprint.get(k.f.fingerprint.as_str());
+                let mut out = same.map_or_else(Vec::new, |all| rotated(all, nth));
+                if let Some(all) = self.by_key.get(&(k.file, None, &k.text)) {
+                    let at = all.partition_point(|i| fresh.all[*i].line < Some(k.line()));
+                    let near = at.saturating_sub(MOST / 2)..(at + MOST / 2).min(all.len());
+                    out.extend(&all[near]);
                 }
                 out.sort_unstable();
                 out.dedup();
                 out
             }
-            Reach::Anywhere => self.in_group((None, None, &k.text), nth),
+            Reach::Anywhere => self.with_key((None, None, &k.text), nth),
         }
     }
 
     /// Returns the candidates with a key.
-    fn in_group(&self, key: IndexKey<'_>, nth: usize) -> Vec<usize> {
-        self.group
+    fn with_key(&self, key: IndexKey<'_>, nth: usize) -> Vec<usize> {
+        self.by_key
             .get(&key)
-            .map_or_else(Vec::new, |all| round(all, nth))
+            .map_or_else(Vec::new, |all| rotated(all, nth))
     }
 }
 
@@ -158,7 +159,7 @@ fn has_same_source(before: &Finding, now: &Finding) -> bool {
 
 /// Returns at most [`MOST`] candidates from the `nth` on, wrapping around, so that equal findings
 /// get different candidates.
-fn round(all: &[usize], nth: usize) -> Vec<usize> {
+fn rotated(all: &[usize], nth: usize) -> Vec<usize> {
     if all.len() <= MOST {
         return all.to_vec();
     }
@@ -219,7 +220,7 @@ impl PlacedFinding<'_> {
         let is_line = if exactly {
             lines.start == spot.lines.start
         } else {
-            super::alike::overlap(&lines, &spot.lines)
+            overlap(&lines, &spot.lines)
         };
         now.file.as_deref() == Some(spot.file.as_str()) && is_line
     }
@@ -346,18 +347,9 @@ impl Pairs {
         }
     }
 
-    /// Returns the open finding that matches a new one.
-    pub(super) fn before(&self, now: usize) -> Option<usize> {
-        self.before.get(now).copied().flatten().map(|(o, _)| o)
-    }
-
-    /// Returns the state of the open finding that matches a new one, or `None` if none matches.
-    pub(super) fn state(&self, now: usize) -> Option<State> {
-        self.before
-            .get(now)
-            .copied()
-            .flatten()
-            .map(|(_, state)| state)
+    /// Returns the open finding that matches a new one, and the state of the new one.
+    pub(super) fn before(&self, now: usize) -> Option<(usize, State)> {
+        self.before.get(now).copied().flatten()
     }
 
     /// Returns the open findings without a match.

@@ -1,9 +1,11 @@
 //! Ranges of lines, indexed for overlap queries.
 
+use std::collections::HashMap;
+use std::hash::Hash;
 use std::ops::Range;
 
 /// Ranges of lines, indexed for overlap queries.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Spans {
     /// Ordered by start: start, end, owner.
     all: Vec<(u32, u32, usize)>,
@@ -12,8 +14,22 @@ pub(super) struct Spans {
 }
 
 impl Spans {
-    /// Indexes ranges: start, end (excluded), owner.
-    pub(super) fn new(mut all: Vec<(u32, u32, usize)>) -> Self {
+    /// Indexes ranges by their file: file, range, owner.
+    pub(super) fn by_file<F: Eq + Hash>(
+        ranges: impl IntoIterator<Item = (F, Range<u32>, usize)>,
+    ) -> HashMap<F, Self> {
+        let mut by_file: HashMap<F, Vec<(u32, u32, usize)>> = HashMap::new();
+        for (file, lines, owner) in ranges {
+            let of_file = by_file.entry(file).or_default();
+            of_file.push((lines.start, lines.end, owner));
+        }
+        by_file
+            .into_iter()
+            .map(|(file, all)| (file, Self::new(all)))
+            .collect()
+    }
+
+    fn new(mut all: Vec<(u32, u32, usize)>) -> Self {
         all.sort_unstable();
         let mut most = 0;
         let reach = all.iter().map(|(_, end, _)| {
