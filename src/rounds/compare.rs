@@ -75,7 +75,6 @@ pub struct Current<'a> {
 #[derive(Debug)]
 pub struct Comparison<'a> {
     rounds: Vec<AlignedRound<'a>>,
-    look: &'a dyn UnshownFiles,
 }
 
 /// An earlier round, aligned with the new change.
@@ -159,7 +158,6 @@ impl<'a> Comparison<'a> {
     pub fn new(earlier: &[Earlier<'a>], now: &Current<'a>) -> Self {
         Self {
             rounds: earlier.iter().map(|e| AlignedRound::new(*e, now)).collect(),
-            look: now.look,
         }
     }
 
@@ -170,7 +168,7 @@ impl<'a> Comparison<'a> {
         let open = self.open();
         let pairs = Pairs::of(&open, &now.findings);
         let left = pairs.left().map(|i| open[i]);
-        left.filter_map(|o| match self.fate(&o, now) {
+        left.filter_map(|o| match fate(&o, now) {
             Fate::Carried(spot) => carried(&o, spot, response),
             Fate::Fixed | Fate::Unchecked => None,
         })
@@ -197,7 +195,7 @@ impl<'a> Comparison<'a> {
             out.entries.push(entry(state, f, Some(f), before));
         }
         for o in pairs.left().map(|i| open[i]) {
-            let state = match self.fate(&o, now) {
+            let state = match fate(&o, now) {
                 Fate::Fixed => State::Fixed,
                 // A carried finding would be in the report. It is not, so its state is unknown.
                 Fate::Unchecked | Fate::Carried(_) => State::Unchecked,
@@ -217,17 +215,6 @@ impl<'a> Comparison<'a> {
             } += 1;
         }
         out
-    }
-
-    /// Returns the fate of an open finding that is not reported any longer.
-    fn fate(&self, open: &Open<'_>, now: &Report) -> Fate {
-        match self.silence(open, now) {
-            Silence::Unchecked => Fate::Unchecked,
-            Silence::Open => Fate::Carried(None),
-            Silence::Fixed => self
-                .remaining(open, now)
-                .unwrap_or_else(|| without_text(open)),
-        }
     }
 
     /// Returns the findings of the new round at positions where findings were fixed in earlier
@@ -418,6 +405,15 @@ impl<'a> Comparison<'a> {
         } else {
             State::New
         }
+    }
+}
+
+/// Returns the fate of an open finding that is not reported any longer.
+fn fate(open: &Open<'_>, now: &Report) -> Fate {
+    match silence::silence(open, now) {
+        Silence::Unchecked => Fate::Unchecked,
+        Silence::Open => Fate::Carried(None),
+        Silence::Fixed => remains::remaining(open, now).unwrap_or_else(|| without_text(open)),
     }
 }
 

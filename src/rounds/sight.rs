@@ -1,7 +1,7 @@
 //! Reads files of the reviewed state outside of its change, only before a finding is declared
 //! fixed.
 
-use super::compare::look::{Standing, UnshownFile, UnshownFiles};
+use super::compare::look::{UnshownFile, UnshownFiles, UnshownReason};
 use crate::diff::{ChangeKind, FileChange, ObjectId, RepoPath, code, unified};
 use crate::error::{Kind, Result};
 use crate::finding::Origin;
@@ -112,12 +112,12 @@ impl<'r> ReviewedState<'r> {
         let base = self.read(&base, path)?.unwrap_or_default();
         let mut reader = self.reader.borrow_mut();
         let is_free = !reader.is_tracked(path).map_err(|e| e.kind)?;
-        let aside = match is_free && reader.is_ignored_for_all(path).map_err(|e| e.kind)? {
-            true => Standing::Ignored,
-            false if is_staged => Standing::Unstaged,
-            false => Standing::Hidden,
+        let reason = match is_free && reader.is_ignored_for_all(path).map_err(|e| e.kind)? {
+            true => UnshownReason::Ignored,
+            false if is_staged => UnshownReason::Unstaged,
+            false => UnshownReason::Hidden,
         };
-        Ok(UnshownFile::Text { now, base, aside })
+        Ok(UnshownFile::Text { now, base, reason })
     }
 
     /// Returns the change for a request of all files.

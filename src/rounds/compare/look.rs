@@ -33,13 +33,13 @@ pub enum UnshownFile {
     Text {
         now: Vec<u8>,
         base: Vec<u8>,
-        aside: Standing,
+        reason: UnshownReason,
     },
 }
 
 /// The reason why an existing file is not in the change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum UnshownReason {
     /// Git ignores it by configuration of this machine alone.
     Hidden,
     /// It is in the worktree, and the index is under review.

@@ -6,7 +6,7 @@
 
 use super::super::cover::Cover;
 use super::super::region::{LinePosition, Preserved};
-use super::{Comparison, Open, alike};
+use super::{Open, alike};
 use crate::wire::{Finding, Outcome, Report, SourceKind};
 
 /// The current position of the code of a finding, and how much of it changed.
@@ -162,54 +162,52 @@ fn meaning(
     }
 }
 
-impl Comparison<'_> {
-    /// Returns what it means that the new round does not report an open finding.
-    pub(super) fn silence(&self, open: &Open<'_>, now: &Report) -> Silence {
-        let (f, alignment) = (open.finding, &open.round.alignment);
-        let lines = alike::current_position(f, alignment);
-        let file = match &lines {
-            Some(LinePosition::At(spot)) => Some(spot.file.as_str()),
-            _ => {
-                let path = f.file.as_deref();
-                path.and_then(|p| alignment.path(f.commit.as_deref(), p))
-                    .or(path)
-            }
-        };
-        meaning(
-            position(open, lines.as_ref(), file),
-            asked(open, file, now),
-            self.shown_part(open, file, now),
-            source(open, now),
-        )
-    }
+/// Returns what it means that the new round does not report an open finding.
+pub(super) fn silence(open: &Open<'_>, now: &Report) -> Silence {
+    let (f, alignment) = (open.finding, &open.round.alignment);
+    let lines = alike::current_position(f, alignment);
+    let file = match &lines {
+        Some(LinePosition::At(spot)) => Some(spot.file.as_str()),
+        _ => {
+            let path = f.file.as_deref();
+            path.and_then(|p| alignment.path(f.commit.as_deref(), p))
+                .or(path)
+        }
+    };
+    meaning(
+        position(open, lines.as_ref(), file),
+        asked(open, file, now),
+        shown_part(open, file, now),
+        source(open, now),
+    )
+}
 
-    /// Returns how much the new round shows of a finding. `file` is the current path of its file.
-    fn shown_part(&self, open: &Open<'_>, file: Option<&str>, now: &Report) -> ShownPart {
-        let (f, round) = (open.finding, open.round);
-        let (alignment, cover) = (&round.alignment, round.earlier.cover);
-        // The lines of a commit inside a branch are not in a change without the commits.
-        let in_history =
-            f.commit.is_some() && round.earlier.review.report.source.kind == SourceKind::Branch;
-        let of_commits = matches!(now.source.kind, SourceKind::Branch | SourceKind::Commit);
-        let is_comparable = now.outcome != Outcome::Cancelled && (!in_history || of_commits);
-        let is_readable = file.is_none_or(|file| alignment.shows(file).is_some());
-        if !is_comparable || !is_readable || !is_checked(now, file, alike::is_rule(f)) {
-            return ShownPart::Nothing;
-        }
-        // A finding about the whole change concerns all its files. If some were left out, its state
-        // is unknown.
-        if f.file.is_none()
-            && !alignment.has_all(|path| cover == Cover::Given || !self.look.selects(path))
-        {
-            return ShownPart::Nothing;
-        }
-        match cover {
-            Cover::Nothing => ShownPart::Nothing,
-            Cover::Onward => ShownPart::Onward,
-            Cover::Given => ShownPart::Given,
-            Cover::Whole if file.is_none_or(|f| self.look.selects(f)) => ShownPart::Whole,
-            Cover::Whole => ShownPart::WholeBesides,
-        }
+/// Returns how much the new round shows of a finding. `file` is the current path of its file.
+fn shown_part(open: &Open<'_>, file: Option<&str>, now: &Report) -> ShownPart {
+    let (f, round) = (open.finding, open.round);
+    let (alignment, cover) = (&round.alignment, round.earlier.cover);
+    // The lines of a commit inside a branch are not in a change without the commits.
+    let in_history =
+        f.commit.is_some() && round.earlier.review.report.source.kind == SourceKind::Branch;
+    let of_commits = matches!(now.source.kind, SourceKind::Branch | SourceKind::Commit);
+    let is_comparable = now.outcome != Outcome::Cancelled && (!in_history || of_commits);
+    let is_readable = file.is_none_or(|file| alignment.shows(file).is_some());
+    if !is_comparable || !is_readable || !is_checked(now, file, alike::is_rule(f)) {
+        return ShownPart::Nothing;
+    }
+    // A finding about the whole change concerns all its files. If some were left out, its state
+    // is unknown.
+    if f.file.is_none()
+        && !alignment.has_all(|path| cover == Cover::Given || !round.look.selects(path))
+    {
+        return ShownPart::Nothing;
+    }
+    match cover {
+        Cover::Nothing => ShownPart::Nothing,
+        Cover::Onward => ShownPart::Onward,
+        Cover::Given => ShownPart::Given,
+        Cover::Whole if file.is_none_or(|f| round.look.selects(f)) => ShownPart::Whole,
+        Cover::Whole => ShownPart::WholeBesides,
     }
 }
 

@@ -250,7 +250,7 @@ fn silence_about_a_file_whose_lines_are_not_kept_mends_nothing() {
     let hidden = UnshownFile::Text {
         now,
         base,
-        aside: look::Standing::Hidden,
+        reason: look::UnshownReason::Hidden,
     };
     let beside = FilesBeside {
         files: [("a.rs".to_owned(), hidden)].into(),

@@ -1,6 +1,6 @@
 //! Tests of searching for the text of findings that are not reported again.
 
-use super::super::look::{Standing, UnshownFile, UnshownFiles};
+use super::super::look::{UnshownFile, UnshownFiles, UnshownReason};
 use super::super::{Comparison, Current, Earlier};
 use crate::rounds::cover::Cover;
 use crate::rounds::region::RoundChange;
@@ -379,11 +379,11 @@ fn a_rule_is_believed_about_the_file_that_it_looked_at() {
 }
 
 /// Returns the current content of a file outside of the change.
-fn aside(now: &str, aside: Standing) -> UnshownFile {
+fn aside(now: &str, reason: UnshownReason) -> UnshownFile {
     UnshownFile::Text {
         now: now.as_bytes().to_vec(),
         base: base().into_bytes(),
-        aside,
+        reason,
     }
 }
 
@@ -395,40 +395,43 @@ fn what_is_beside_the_change_is_looked_through() {
     fn claim() -> Finding {
         crate::rounds::sample::claim(21, "Off by one")
     }
-    fn hidden(standing: Standing) -> UnshownFile {
-        aside(&with(20, CALL), standing)
+    fn hidden(reason: UnshownReason) -> UnshownFile {
+        aside(&with(20, CALL), reason)
     }
     let before = with(20, CALL);
     for (what, beside, expected) in [
         ("gone", UnshownFile::Nothing, FIXED),
         (
             "as the base has it",
-            aside(&base(), Standing::Hidden),
+            aside(&base(), UnshownReason::Hidden),
             FIXED,
         ),
         (
             "hidden",
-            aside(&before, Standing::Hidden),
+            aside(&before, UnshownReason::Hidden),
             there(State::StillThere, "a.rs", 21),
         ),
         (
             "hidden, and further down",
-            aside(&with(30, CALL), Standing::Hidden),
+            aside(&with(30, CALL), UnshownReason::Hidden),
             there(State::Moved, "a.rs", 31),
         ),
         (
             "hidden and mended",
-            aside(&with(20, &CALL.replace("+ 1", "+ 2")), Standing::Hidden),
+            aside(
+                &with(20, &CALL.replace("+ 1", "+ 2")),
+                UnshownReason::Hidden,
+            ),
             FIXED,
         ),
         (
             "ignored for all",
-            aside(&before, Standing::Ignored),
+            aside(&before, UnshownReason::Ignored),
             (State::Unchecked, None),
         ),
         (
             "not staged",
-            aside(&before, Standing::Unstaged),
+            aside(&before, UnshownReason::Unstaged),
             (State::Unchecked, None),
         ),
         (
@@ -440,19 +443,19 @@ fn what_is_beside_the_change_is_looked_through() {
         assert_eq!(of(claim(), beside), expected, "{what}");
     }
     assert_eq!(
-        of(rule("py-eval", 21), hidden(Standing::Hidden)).0,
+        of(rule("py-eval", 21), hidden(UnshownReason::Hidden)).0,
         State::Unchecked
     );
     assert_eq!(
-        of(rule("py-eval", 21), hidden(Standing::Ignored)).0,
+        of(rule("py-eval", 21), hidden(UnshownReason::Ignored)).0,
         State::Unchecked
     );
     assert_eq!(
-        of(rule("secret", 21), hidden(Standing::Hidden)).0,
+        of(rule("secret", 21), hidden(UnshownReason::Hidden)).0,
         State::Unchecked
     );
     assert_eq!(
-        of(rule("secret", 21), hidden(Standing::Ignored)).0,
+        of(rule("secret", 21), hidden(UnshownReason::Ignored)).0,
         State::Fixed
     );
     // A secret that only one of the policies masks is the same text.
@@ -463,7 +466,7 @@ fn what_is_beside_the_change_is_looked_through() {
         claim(),
         &[("a.rs", &masked)],
         &[],
-        aside(&with(20, &key), Standing::Hidden),
+        aside(&with(20, &key), UnshownReason::Hidden),
     );
     assert_eq!(found, there(State::StillThere, "a.rs", 21));
     let product = with(20, &CALL.replace("+ 1", "* 1"));
@@ -472,7 +475,7 @@ fn what_is_beside_the_change_is_looked_through() {
             claim(),
             &[("a.rs", &product)],
             &[],
-            aside(&before, Standing::Hidden)
+            aside(&before, UnshownReason::Hidden)
         ),
         FIXED
     );
