@@ -229,6 +229,11 @@ impl Entry {
             (None, None) => unreachable!("an entry has a side"),
         }
     }
+
+    /// Returns the sides that exist, the old one first.
+    pub fn sides(&self) -> impl Iterator<Item = &Side> {
+        self.old.iter().chain(&self.new)
+    }
 }
 
 /// A changed path with its content.

@@ -57,10 +57,7 @@ pub fn sight(change: &FileChange, rules: &RuleSet, generated: Option<bool>) -> P
     } else {
         (&entry.old, &text.old)
     };
-    let is_sensitive = [&entry.old, &entry.new]
-        .into_iter()
-        .flatten()
-        .any(|s| redact::is_sensitive(&s.path));
+    let is_sensitive = entry.sides().any(|s| redact::is_sensitive(&s.path));
     if is_sensitive && may_hide(rules, side.as_ref(), shown, is_secret) {
         return PromptTreatment::Kept(Skip::Sensitive);
     }

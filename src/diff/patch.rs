@@ -390,10 +390,7 @@ fn is_binary_line(line: &[u8]) -> bool {
 
 /// Combines a file's names and content.
 fn finish(entry: Entry, content: PatchContent) -> std::result::Result<FileChange, &'static str> {
-    let submodule = [&entry.old, &entry.new]
-        .into_iter()
-        .flatten()
-        .any(|s| s.mode == FileMode::Submodule);
+    let submodule = entry.sides().any(|s| s.mode == FileMode::Submodule);
     let body = match content {
         PatchContent::Lines(hunks) if submodule => return Ok(submodule_change(entry, &hunks)),
         PatchContent::Lines(hunks) if entry.old.is_none() && !hunks.new_side_only() => {

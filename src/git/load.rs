@@ -134,11 +134,7 @@ impl<'r> Reader<'r> {
     }
 
     fn compare(&mut self, change: &Change, mut entry: Entry) -> Result<FileChange> {
-        if [&entry.old, &entry.new]
-            .into_iter()
-            .flatten()
-            .any(|side| side.mode == FileMode::Submodule)
-        {
+        if entry.sides().any(|side| side.mode == FileMode::Submodule) {
             let dirty = change.dirty.contains(entry.path());
             return Ok(FileChange {
                 entry,

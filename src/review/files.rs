@@ -194,7 +194,7 @@ impl Files {
     }
 
     fn match_entry(&self, entry: &Entry) {
-        for side in [&entry.old, &entry.new].into_iter().flatten() {
+        for side in entry.sides() {
             self.select(&side.path);
         }
     }

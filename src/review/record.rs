@@ -279,12 +279,7 @@ impl Recorder {
                 numbers: None,
             });
         };
-        let paths = [&file.entry.old, &file.entry.new];
-        if paths
-            .into_iter()
-            .flatten()
-            .any(|side| is_sensitive(&side.path))
-        {
+        if file.entry.sides().any(|side| is_sensitive(&side.path)) {
             return Some(self.without_lines(order, commit, file));
         }
         let size: usize = lines

@@ -344,8 +344,7 @@ impl RuleScan<'_> {
     /// Returns true if every side of an entry is a regular file in the location of a stored review.
     /// A file that is moved there from another location is missing in that location.
     fn is_record(&self, entry: &Entry) -> bool {
-        let mut sides = [&entry.old, &entry.new].into_iter().flatten();
-        sides.all(|s| {
+        entry.sides().all(|s| {
             matches!(s.mode, FileMode::Regular | FileMode::Executable)
                 && self.policy.is_record(&s.path)
         })
@@ -528,11 +527,7 @@ impl RuleScan<'_> {
     /// Returns a note for each changed document that describes the team's conventions to models.
     fn conventions(&self, change: &Change) -> Vec<Note> {
         let names = &self.policy.review.conventions;
-        let sides = change
-            .entries
-            .iter()
-            .flat_map(|e| [&e.old, &e.new])
-            .flatten();
+        let sides = change.entries.iter().flat_map(Entry::sides);
         let paths: BTreeSet<&RepoPath> = sides
             .map(|s| &s.path)
             .filter(|p| is_named(p, names))

@@ -57,10 +57,8 @@ fn is_there(path: &RepoPath, look: &dyn UnshownFiles) -> bool {
 
 /// Returns the paths of both sides of all files.
 fn paths(files: &[FileChange]) -> HashSet<&RepoPath> {
-    let sides = files
-        .iter()
-        .flat_map(|file| [&file.entry.old, &file.entry.new]);
-    sides.flatten().map(|side| &side.path).collect()
+    let sides = files.iter().flat_map(|file| file.entry.sides());
+    sides.map(|side| &side.path).collect()
 }
 
 /// Returns the significant changed lines, without white space around them.

@@ -13,7 +13,7 @@ fn show(change: &FileChange) -> String {
         ChangeKind::Renamed { similarity } => format!("R{similarity}"),
         ChangeKind::Copied { similarity } => format!("C{similarity}"),
     };
-    for side in [&change.entry.old, &change.entry.new].into_iter().flatten() {
+    for side in change.entry.sides() {
         let name = String::from_utf8_lossy(side.path.as_bytes()).into_owned();
         out.push_str(&format!(" {name}:{}", &side.mode.octal()[2..]));
     }

@@ -258,8 +258,7 @@ fn host(address: &str) -> Option<&str> {
 pub(super) fn scan_change(entries: &[Entry], tree: &Tree<'_>, out: &mut Reporter<'_>) {
     let changed: HashSet<&[u8]> = entries
         .iter()
-        .flat_map(|e| [&e.old, &e.new])
-        .flatten()
+        .flat_map(Entry::sides)
         .map(|s| s.path.as_bytes())
         .collect();
     for (index, entry) in entries.iter().enumerate() {
@@ -482,8 +481,9 @@ fn ahead(
     out: &mut Reporter<'_>,
 ) {
     let below = folder(path.as_bytes());
-    let sides = entries.iter().flat_map(|x| [&x.old, &x.new]).flatten();
-    if sides
+    if entries
+        .iter()
+        .flat_map(Entry::sides)
         .map(|s| &s.path)
         .any(|p| p.as_bytes().starts_with(below) && is_manifest(e, p))
         || !out.wants("lockfile-without-manifest")

@@ -82,9 +82,8 @@ fn is_program(path: &RepoPath) -> bool {
 }
 
 fn touches_test(entry: &Entry) -> bool {
-    let regular = [&entry.old, &entry.new]
-        .into_iter()
-        .flatten()
+    let regular = entry
+        .sides()
         .all(|s| matches!(s.mode, FileMode::Regular | FileMode::Executable));
     regular && is_program(entry.path()) && may_be_test(entry.path().as_bytes())
 }
