@@ -2,7 +2,7 @@
 
 use super::Note;
 use super::prepare::Prepared;
-use super::resolved::PartContent;
+use super::resolved::ChangePart;
 use super::scan::RuleScan;
 use super::shard::{FieldsDigest, digest_of_contents, digest_of_patterns};
 use crate::NAME;
@@ -193,10 +193,7 @@ fn state_of(
 /// Returns the digest of the files that are reviewed.
 fn digest_of_files(scan: &RuleScan<'_>, repo: &Repo, prepared: &Prepared<'_>) -> String {
     let parts = prepared.resolved.parts.iter();
-    let changes = parts.filter_map(|part| match &part.content {
-        PartContent::Change(change) => Some(change),
-        PartContent::Commit(_) | PartContent::Given(_) => None,
-    });
+    let changes = parts.filter_map(ChangePart::change);
     digest_of_contents(repo, changes, &|entry| scan.is_wanted(entry))
 }
 

@@ -55,11 +55,8 @@ impl Bases<'_> {
     /// resulting state.
     fn is_repaired(&self, reader: &mut Reader<'_>) -> bool {
         let before = bytes_at(reader, self.base).ok();
-        let heads = self.parts.iter().filter_map(|part| match &part.content {
-            PartContent::Change(change) => Some(change.head.clone()),
-            PartContent::Commit(_) | PartContent::Given(_) => None,
-        });
-        let heads: Vec<State> = heads.collect();
+        let changes = self.parts.iter().filter_map(ChangePart::change);
+        let heads: Vec<&State> = changes.map(|change| &change.head).collect();
         !heads.is_empty()
             && heads
                 .iter()

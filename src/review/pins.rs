@@ -2,7 +2,7 @@
 //! the actions. Finds the owners of the repository too. Uses no network, and trusts nothing from the
 //! change itself.
 
-use super::resolved::{ChangePart, PartContent};
+use super::resolved::ChangePart;
 use crate::diff::{FileMode, RepoPath};
 use crate::git::{Reader, Repo, State};
 use crate::rules::{Pins, can_use_actions, unpinned};
@@ -22,8 +22,8 @@ const AT_TOP: [&str; 2] = ["action.yml", "action.yaml"];
 const OWN_REMOTES: [&str; 2] = ["origin", "upstream"];
 
 /// Returns the known commits of the actions that changed workflows use by a tag or branch, and the
-/// owners of the repository by its remotes. Does not read the workflows of other parts than
-/// [`PartContent::Change`].
+/// owners of the repository by its remotes. Reads only workflows of parts that have a
+/// [`ChangePart::change`].
 pub(super) fn known(repo: Option<&Repo>, base: &State, parts: &[ChangePart]) -> Pins {
     let mut pins = Pins::default();
     let Some(repo) = repo else { return pins };
@@ -59,13 +59,10 @@ pub(super) fn known(repo: Option<&Repo>, base: &State, parts: &[ChangePart]) -> 
     pins
 }
 
-/// Returns the actions and versions that changed workflows of [`PartContent::Change`] parts use.
+/// Returns the actions and versions that the changed workflows of these parts use.
 fn wanted(reader: &mut Reader<'_>, parts: &[ChangePart]) -> BTreeSet<(String, String)> {
     let mut out = BTreeSet::new();
-    let changes = parts.iter().filter_map(|part| match &part.content {
-        PartContent::Change(change) => Some(change),
-        PartContent::Commit(_) | PartContent::Given(_) => None,
-    });
+    let changes = parts.iter().filter_map(ChangePart::change);
     let files = changes.flat_map(|c| {
         c.entries
             .iter()

@@ -55,11 +55,11 @@ pub(super) struct ChangePart {
 
 /// Returns the bases of the parts that repeat the change.
 pub(super) fn further_bases(parts: &[ChangePart]) -> Vec<State> {
-    let bases = parts.iter().filter_map(|part| match &part.content {
-        PartContent::Change(change) if part.is_repeat => Some(change.base.clone()),
-        PartContent::Change(_) | PartContent::Commit(_) | PartContent::Given(_) => None,
-    });
-    bases.collect()
+    let repeats = parts.iter().filter(|part| part.is_repeat);
+    repeats
+        .filter_map(ChangePart::change)
+        .map(|change| change.base.clone())
+        .collect()
 }
 
 /// The comparison of a part.
@@ -79,8 +79,26 @@ pub(super) enum PartContent {
 
 impl ChangePart {
     fn net(change: Change) -> Self {
+        Self::of(PartContent::Change(change))
+    }
+
+    /// Creates the part for files with all their lines.
+    pub(super) fn given(files: Vec<FileChange>) -> Self {
+        Self::of(PartContent::Given(files))
+    }
+
+    /// Creates the part for a commit by itself.
+    pub(super) fn commit(id: ObjectId, scope: Scope) -> Self {
         Self {
-            content: PartContent::Change(change),
+            scope,
+            commit: Some(id),
+            ..Self::of(PartContent::Commit(id))
+        }
+    }
+
+    fn of(content: PartContent) -> Self {
+        Self {
+            content,
             scope: Scope::All,
             commit: None,
             is_repeat: false,
@@ -93,12 +111,25 @@ impl ChangePart {
             ..Self::net(change)
         }
     }
+
+    /// Returns the change, if its paths are known before the scan.
+    pub(super) fn change(&self) -> Option<&Change> {
+        match &self.content {
+            PartContent::Change(change) => Some(change),
+            PartContent::Commit(_) | PartContent::Given(_) => None,
+        }
+    }
 }
 
 impl Resolved {
-    pub(super) fn empty(repo: Arc<Repo>, kind: SourceKind, label: String) -> Self {
+    /// Creates a source without parts. Only patches and files can be without a repository.
+    pub(super) fn empty(
+        repo: impl Into<Option<Arc<Repo>>>,
+        kind: SourceKind,
+        label: String,
+    ) -> Self {
         Self {
-            repo: Some(repo),
+            repo: repo.into(),
             parts: Vec::new(),
             info: SourceInfo {
                 kind,
@@ -169,10 +200,7 @@ impl Resolved {
         // Parts that repeat files and the commits inside of a branch have no weight: their paths
         // follow those of the net change.
         let weighed = self.parts.iter().filter(|part| !part.is_repeat);
-        let changes = weighed.filter_map(|part| match &part.content {
-            PartContent::Change(change) => Some(change),
-            PartContent::Commit(_) | PartContent::Given(_) => None,
-        });
+        let changes = weighed.filter_map(ChangePart::change);
         self.shard = Some(ShardMap::of(shard, repo, (changes, is_read))?);
         self.info.shard = Some(shard);
         Ok(())
@@ -210,12 +238,9 @@ impl Resolved {
         self.parts.push(ChangePart::net(b.change));
         self.parts
             .extend(b.further.into_iter().map(ChangePart::repeat));
-        self.parts.extend(commits.into_iter().map(|id| ChangePart {
-            content: PartContent::Commit(id),
-            scope: Scope::Secrets,
-            commit: Some(id),
-            is_repeat: false,
-        }));
+        let commits = commits.into_iter();
+        self.parts
+            .extend(commits.map(|id| ChangePart::commit(id, Scope::Secrets)));
     }
 }
 

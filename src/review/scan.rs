@@ -99,7 +99,7 @@ fn is_entry(parts: &[ChangePart], unit: Unit) -> bool {
     let Unit::File { part, .. } = unit else {
         return false;
     };
-    matches!(parts[part].content, PartContent::Change(_)) && !parts[part].is_repeat
+    parts[part].change().is_some() && !parts[part].is_repeat
 }
 
 impl RuleScan<'_> {
@@ -187,7 +187,7 @@ impl RuleScan<'_> {
         let mut reader = repo.reader();
         let mut found = Vec::new();
         for part in parts.iter().filter(|part| part.scope == Scope::All) {
-            let PartContent::Change(change) = &part.content else {
+            let Some(change) = part.change() else {
                 continue;
             };
             for (index, entry) in change.entries.iter().enumerate() {
@@ -436,14 +436,8 @@ impl RuleScan<'_> {
                 f.frame = frames.around(span);
             }
         }
-        if let (
-            PartContent::Change(Change {
-                head: State::Worktree,
-                ..
-            }),
-            Some(side),
-        ) = (&part.content, &file.entry.new)
-        {
+        let is_of_worktree = part.change().is_some_and(|c| c.head == State::Worktree);
+        if let Some(side) = file.entry.new.as_ref().filter(|_| is_of_worktree) {
             out.seen.extend(side.id.map(|id| (side.path.clone(), id)));
         }
         if is_record && part.scope == Scope::All {

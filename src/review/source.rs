@@ -1,7 +1,7 @@
 //! Resolves the source of a request to the states, commits and files that are reviewed.
 
-use super::resolved::{ChangePart, PartContent, Resolved, head_state};
-use super::{Note, SourceInfo, SourceKind, World, ends};
+use super::resolved::{ChangePart, Resolved, head_state};
+use super::{Note, SourceKind, World, ends};
 use crate::bounded;
 use crate::diff::{self, RepoPath};
 use crate::error::{Error, Result};
@@ -151,12 +151,9 @@ fn range(repo: Arc<Repo>, from: &str, to: &str, request: &ReviewRequest) -> Resu
     };
     let mut all = Resolved::empty(repo, SourceKind::Commit, label);
     all.set_ends(base, &head);
-    all.parts.extend(commits.into_iter().map(|id| ChangePart {
-        content: PartContent::Commit(id),
-        scope: Scope::All,
-        commit: Some(id),
-        is_repeat: false,
-    }));
+    let commits = commits.into_iter();
+    all.parts
+        .extend(commits.map(|id| ChangePart::commit(id, Scope::All)));
     all.parts.extend(net.into_iter().map(ChangePart::repeat));
     Ok(all)
 }
@@ -261,28 +258,10 @@ fn given(
         many => format!("{} files", many.len()),
     };
     let base = repo.as_deref().map_or(Ok(State::Empty), head_state)?;
-    Ok(Resolved {
-        repo,
-        parts: vec![ChangePart {
-            content: PartContent::Given(files),
-            scope: Scope::All,
-            commit: None,
-            is_repeat: false,
-        }],
-        info: SourceInfo {
-            kind,
-            label,
-            ..SourceInfo::default()
-        },
-        notes: Vec::new(),
-        base,
-        tip: None,
-        other_bases: Vec::new(),
-        fetched: None,
-        shard: None,
-        history: None,
-        broken_head: None,
-    })
+    let mut all = Resolved::empty(repo, kind, label);
+    all.base = base;
+    all.parts.push(ChangePart::given(files));
+    Ok(all)
 }
 
 /// Returns a file's path relative to the top of the worktree; outside a worktree, the path as

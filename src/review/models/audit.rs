@@ -10,17 +10,14 @@ use crate::finding::{Finding, Severity};
 use crate::git::YearOfChanges;
 use crate::review::Note;
 use crate::review::audit::{Audit, Unfinished, year_of};
-use crate::review::resolved::PartContent;
+use crate::review::resolved::ChangePart;
 use std::collections::{HashMap, HashSet};
 
 impl Asking<'_> {
     /// Counts the commits of the last year for the files of the tree under review.
     pub(super) fn year(&self, asked: &mut ModelResults) -> YearOfChanges {
         let mut parts = self.prepared.resolved.parts.iter();
-        let change = parts.find_map(|part| match &part.content {
-            PartContent::Change(change) => Some(change),
-            PartContent::Commit(_) | PartContent::Given(_) => None,
-        });
+        let change = parts.find_map(ChangePart::change);
         let year = change
             .map(|change| year_of(self.scan.repo, change))
             .unwrap_or_default();
