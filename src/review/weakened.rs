@@ -5,9 +5,9 @@ use super::governing::team;
 use super::resolved::{ChangePart, PartContent};
 use super::scan::{MOST_TOLD, Scanned};
 use super::{Note, decided};
-use crate::diff::{LineNo, RepoPath};
+use crate::diff::{Entry, LineNo, RepoPath};
 use crate::disposition::{self, SHARED};
-use crate::git::{Change, Reader, Repo};
+use crate::git::{Change, Reader, Repo, State};
 use crate::policy::{self, Weakening};
 use crate::request::Authority;
 use crate::rules::{RuleSet, Scope};
@@ -26,65 +26,82 @@ pub(super) fn weakened(
     out: &mut Scanned,
 ) {
     let mut reader = repo.reader();
-    let path = RepoPath::from(policy::FILE_NAME);
     for part in parts.iter().filter(|p| p.scope == Scope::All) {
+        let first = out.findings.len();
         if let Err(e) = team::weakened(part, repo, &mut reader, rules, &mut out.findings) {
             let cause = FailureCause::Other(format!("the team's rules: {}", e.message));
             out.coverage.fail(cause);
         }
         dispositions(part, authority, &mut reader, rules, out);
-        let ends = match &part.content {
-            PartContent::Change(change) if touches(change, policy::FILE_NAME) => {
-                Some((change.base.clone(), change.head.clone()))
-            }
-            // The scan has already reported what cannot be read.
-            PartContent::Commit(id) => reader.touched(*id, &path).ok().flatten(),
-            PartContent::Change(_) | PartContent::Given(_) => None,
-        };
-        let Some((base, head)) = ends else { continue };
-        let before = reader.read(&base, &path, policy::MAX_BYTES);
-        let after = reader.read(&head, &path, policy::MAX_BYTES);
-        match (before, after) {
-            (Ok(before), Ok(after)) => {
-                if authority == Authority::Base {
-                    let told = policy::new_instructions(before.as_deref(), after.as_deref());
-                    out.notes
-                        .extend(told.into_iter().take(MOST_TOLD).map(|w| Note {
-                            file: Some(path.clone()),
-                            line: w.line.and_then(LineNo::new),
-                            text: shortened(&rules.masked(&w.text), MOST_WORDS).into_owned(),
-                            origin: "policy".to_owned(),
-                        }));
-                }
-                let mut all =
-                    policy::weakened(before.as_deref(), after.as_deref(), |id| rules.severity(id));
-                if before.is_none() {
-                    // The first policy of a project. In a local review it is the developer's own
-                    // choice.
-                    all = if rules.trusts_the_change() {
-                        Vec::new()
-                    } else {
-                        first_policy(&all)
-                    };
-                }
-                let first = out.findings.len();
-                for w in all {
-                    rules.policy_weakened(
-                        &path,
-                        w.line.and_then(LineNo::new),
-                        &w.text,
-                        &mut out.findings,
-                    );
-                }
-                for f in &mut out.findings[first..] {
-                    f.commit = part.commit;
-                }
-            }
-            (Err(e), _) | (_, Err(e)) => {
-                let cause = FailureCause::Other(e.message);
-                out.coverage.fail_file(path.clone(), cause);
-            }
+        policy_file(part, authority, &mut reader, rules, out);
+        for f in &mut out.findings[first..] {
+            f.commit = part.commit;
         }
+    }
+}
+
+/// Reports how a change to the policy file weakens the policy.
+fn policy_file(
+    part: &ChangePart,
+    authority: Authority,
+    reader: &mut Reader<'_>,
+    rules: &RuleSet,
+    out: &mut Scanned,
+) {
+    let path = RepoPath::from(policy::FILE_NAME);
+    let is_touched = |change: &Change| touches(change, policy::FILE_NAME);
+    let Some((base, head)) = ends(part, &path, reader, is_touched) else {
+        return;
+    };
+    let before = reader.read(&base, &path, policy::MAX_BYTES);
+    let after = reader.read(&head, &path, policy::MAX_BYTES);
+    let (before, after) = match (before, after) {
+        (Ok(before), Ok(after)) => (before, after),
+        (Err(e), _) | (_, Err(e)) => {
+            let cause = FailureCause::Other(e.message);
+            return out.coverage.fail_file(path, cause);
+        }
+    };
+    if authority == Authority::Base {
+        let new = policy::new_instructions(before.as_deref(), after.as_deref());
+        out.notes
+            .extend(new.into_iter().take(MOST_TOLD).map(|w| Note {
+                file: Some(path.clone()),
+                line: w.line.and_then(LineNo::new),
+                text: shortened(&rules.masked(&w.text), MOST_WORDS).into_owned(),
+                origin: "policy".to_owned(),
+            }));
+    }
+    let mut all = policy::weakened(before.as_deref(), after.as_deref(), |id| rules.severity(id));
+    if before.is_none() {
+        // The first policy of a project. In a local review it is the developer's own choice.
+        all = if rules.trusts_the_change() {
+            Vec::new()
+        } else {
+            first_policy(&all)
+        };
+    }
+    for w in all {
+        let line = w.line.and_then(LineNo::new);
+        rules.policy_weakened(&path, line, &w.text, &mut out.findings);
+    }
+}
+
+/// Returns the states before and after a part, if it touches a path. `is_touched` returns true if a
+/// change does.
+fn ends(
+    part: &ChangePart,
+    path: &RepoPath,
+    reader: &mut Reader<'_>,
+    is_touched: impl Fn(&Change) -> bool,
+) -> Option<(State, State)> {
+    match &part.content {
+        PartContent::Change(change) => {
+            is_touched(change).then(|| (change.base.clone(), change.head.clone()))
+        }
+        // The scan has already reported what cannot be read.
+        PartContent::Commit(id) => reader.touched(*id, path).ok().flatten(),
+        PartContent::Given(_) => None,
     }
 }
 
@@ -121,14 +138,9 @@ fn dispositions(
         return;
     }
     let path = RepoPath::from(SHARED);
-    let ends = match &part.content {
-        PartContent::Change(change) if is_about_dispositions(change) => {
-            Some((change.base.clone(), change.head.clone()))
-        }
-        PartContent::Commit(id) => reader.touched(*id, &path).ok().flatten(),
-        PartContent::Change(_) | PartContent::Given(_) => None,
+    let Some((base, head)) = ends(part, &path, reader, is_about_dispositions) else {
+        return;
     };
-    let Some((base, head)) = ends else { return };
     // A file that cannot be read at the base dismisses nothing. In gate mode, `decided::load` has
     // already rejected such a file at a merge base, unless this change repairs it.
     let before = decided::shared(reader, &base).unwrap_or_default();
@@ -136,24 +148,16 @@ fn dispositions(
         Ok(after) => disposition::weaker(&before, &after),
         Err(e) => Some(e.message),
     };
-    let first = out.findings.len();
     if let Some(text) = text {
         rules.policy_weakened(&path, None, &rules.masked(&text), &mut out.findings);
-    }
-    for f in &mut out.findings[first..] {
-        f.commit = part.commit;
     }
 }
 
 /// Returns true if a change touches the shared file of dispositions, a path below a folder of the
 /// same name, or an entry in place of its folder.
 fn is_about_dispositions(change: &Change) -> bool {
-    let mut paths = change
-        .entries
-        .iter()
-        .flat_map(|e| [&e.old, &e.new])
-        .flatten()
-        .map(|s| &s.path);
+    let sides = change.entries.iter().flat_map(Entry::sides);
+    let mut paths = sides.map(|side| &side.path);
     let folder = SHARED.rsplit_once('/').map_or(SHARED, |(folder, _)| folder);
     touches(change, SHARED)
         || touches(change, folder)
@@ -165,10 +169,6 @@ fn is_about_dispositions(change: &Change) -> bool {
 }
 
 fn touches(change: &Change, file: &str) -> bool {
-    let mut sides = change
-        .entries
-        .iter()
-        .flat_map(|e| [&e.old, &e.new])
-        .flatten();
+    let mut sides = change.entries.iter().flat_map(Entry::sides);
     sides.any(|side| side.path.as_bytes() == file.as_bytes())
 }

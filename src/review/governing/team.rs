@@ -1,7 +1,7 @@
 //! Team rules: the files that the policy names, and how a change weakens them.
 
 use super::super::resolved::{ChangePart, PartContent};
-use crate::diff::{FileMode, RepoPath};
+use crate::diff::{Entry, FileMode, RepoPath};
 use crate::error::{Error, Result};
 use crate::finding::Finding;
 use crate::git::{Reader, Repo, State};
@@ -123,7 +123,8 @@ struct RuleFileEnds {
     changed: Vec<RepoPath>,
 }
 
-/// Reports how a part weakens the team rules once it is merged.
+/// Reports how a part weakens the team rules once it is merged. The caller sets the commit of the
+/// findings.
 pub(in crate::review) fn weakened(
     part: &ChangePart,
     repo: &Repo,
@@ -133,11 +134,7 @@ pub(in crate::review) fn weakened(
 ) -> Result<()> {
     let ends = match &part.content {
         PartContent::Change(change) => {
-            let sides = change
-                .entries
-                .iter()
-                .flat_map(|e| [&e.old, &e.new])
-                .flatten();
+            let sides = change.entries.iter().flat_map(Entry::sides);
             let changed: Vec<_> = sides
                 .map(|s| &s.path)
                 .filter(|p| is_rule_file(p))
@@ -205,12 +202,8 @@ pub(in crate::review) fn weakened(
             policy: &after,
         },
     );
-    let first = out.len();
     for w in rules::weakened(old, new, &ends.changed) {
         rules.policy_weakened(&w.path, w.line, &w.text, out);
-    }
-    for f in &mut out[first..] {
-        f.commit = part.commit;
     }
     Ok(())
 }
