@@ -76,7 +76,7 @@ pub(super) fn scan(prepared: &Prepared<'_>) -> RuleResults {
         findings,
         coverage: scanned.coverage,
         stat: scanned.stat,
-        first_change: scanned.first,
+        first_change: scanned.first_change,
         notes: scanned.notes,
         seen: scanned.seen,
         pieces: scanned.pieces,

@@ -79,7 +79,7 @@ pub(super) struct Scanned {
     /// Files read from the worktree, with the IDs of their content.
     pub(super) seen: Vec<(RepoPath, ObjectId)>,
     /// First changed line. A file with added lines is preferred.
-    pub(super) first: Option<Location>,
+    pub(super) first_change: Option<Location>,
     pub(super) pieces: Vec<RecordPiece>,
     pub(super) stat: Stat,
 }
@@ -93,9 +93,9 @@ enum Unit {
     Part(usize),
 }
 
-/// Returns true for an entry of a change. [`RuleScan::entry`] counts those that a stop signal
-/// leaves out, without the ignored ones.
-fn is_entry(parts: &[ChangePart], unit: Unit) -> bool {
+/// Returns true for an entry of a change. After a stop signal, [`RuleScan::entry`] still visits
+/// these: it counts them as files that were not reviewed, except for the ignored ones.
+fn is_counted_when_stopped(parts: &[ChangePart], unit: Unit) -> bool {
     let Unit::File { part, .. } = unit else {
         return false;
     };
@@ -152,7 +152,9 @@ impl RuleScan<'_> {
             })
         };
         for p in parts {
-            self.whole(p, &mut all);
+            if let Some(change) = p.change() {
+                self.whole_change(p, change, &mut all);
+            }
         }
         // Several commits may have the same note.
         let mut said = HashSet::new();
@@ -215,7 +217,7 @@ impl RuleScan<'_> {
         loop {
             let i = next.fetch_add(1, Ordering::Relaxed);
             let Some(unit) = units.get(i) else { return out };
-            if self.stop.signal().is_some() && !is_entry(parts, *unit) {
+            if self.stop.signal().is_some() && !is_counted_when_stopped(parts, *unit) {
                 out.fail(self.path(parts, *unit), FailureCause::Stopped);
                 continue;
             }
@@ -467,14 +469,8 @@ impl RuleScan<'_> {
             .with_effect(effect)
     }
 
-    fn whole(&self, part: &ChangePart, out: &mut Scanned) {
-        if let PartContent::Change(change) = &part.content {
-            self.whole_change(part, change, out);
-        }
-    }
-
-    /// Runs the rules over the change as a whole. Their reads use a separate reader.
-    fn look_at_whole(&self, change: &Change, out: &mut Vec<Finding>) {
+    /// Returns what the rules about a change as a whole find. Their reads use a separate reader.
+    fn findings_of_whole(&self, change: &Change) -> Vec<Finding> {
         let files = ChangedTree {
             scan: self,
             change,
@@ -487,9 +483,15 @@ impl RuleScan<'_> {
             below: &|folder| files.below(folder),
             ignores: &|path| self.policy.ignores(path),
         };
-        self.rules.scan_change(change, &tree, out);
+        let mut found = Vec::new();
+        self.rules.scan_change(change, &tree, &mut found);
+        if !self.files.is_everything() {
+            found.retain(|f| f.file().is_some_and(|path| self.files.select(path)));
+        }
+        found
     }
 
+    /// Runs the rules over the change of a part as a whole, and adds notes about it.
     fn whole_change(&self, part: &ChangePart, change: &Change, out: &mut Scanned) {
         self.lower_moved(part, change, &mut out.findings);
         if !self.is_for_the_whole() {
@@ -501,17 +503,9 @@ impl RuleScan<'_> {
             out.notes.extend(self.conventions(change));
         }
         if part.scope == Scope::All {
-            let first = out.findings.len();
-            self.look_at_whole(change, &mut out.findings);
-            let mut at = 0;
-            out.findings.retain(|f| {
-                at += 1;
-                at <= first
-                    || self.files.is_everything()
-                    || f.file().is_some_and(|p| self.files.select(p))
-            });
-            for f in &mut out.findings[first..] {
-                f.commit = part.commit;
+            for mut found in self.findings_of_whole(change) {
+                found.commit = part.commit;
+                out.findings.push(found);
             }
         }
     }
@@ -701,7 +695,7 @@ impl Scanned {
             .and_then(|t| t.added().next())
             .map(|block| block.first);
         if self
-            .first
+            .first_change
             .as_ref()
             .is_none_or(|f| (line.is_none(), file.path()) < (f.lines.is_none(), &f.file))
         {
@@ -710,7 +704,7 @@ impl Scanned {
                 last: first,
                 columns: None,
             });
-            self.first = Some(Location {
+            self.first_change = Some(Location {
                 file: file.path().clone(),
                 lines,
             });
@@ -718,6 +712,8 @@ impl Scanned {
     }
 
     /// Adds the findings and failures of a repeated scan of files that other parts already count.
+    /// Leaves out its notes and its unlisted findings: if a commit of a range has the same ones,
+    /// they would count twice.
     fn take_repeat(&mut self, other: Self) {
         self.findings.extend(other.findings);
         self.coverage.failed.extend(other.coverage.failed);
@@ -730,7 +726,7 @@ impl Scanned {
             floor: _,
             notes,
             coverage: c,
-            first,
+            first_change,
             seen,
             pieces,
             stat,
@@ -739,8 +735,10 @@ impl Scanned {
         self.stat.add(stat);
         self.pieces.extend(pieces);
         self.seen.extend(seen);
-        let both = [self.first.take(), first].into_iter().flatten();
-        self.first =
+        let both = [self.first_change.take(), first_change]
+            .into_iter()
+            .flatten();
+        self.first_change =
             both.min_by(|a, b| (a.lines.is_none(), &a.file).cmp(&(b.lines.is_none(), &b.file)));
         self.findings.extend(findings);
         self.notes.extend(notes);
