@@ -130,23 +130,26 @@ pub fn run_opened(opened: Opened, request: &ReviewRequest, world: &World<'_>) ->
     review(opened, waivers, request, world)
 }
 
-/// Runs the stages, with a handler for signals if the change may be fetched: a program that fetches
-/// has its own process group, so Ctrl-C reaches it only through this process.
+/// Runs the stages, with a handler for signals if they end the review early and not the process.
 fn review(
     opened: Opened,
     waivers: Vec<Waive>,
     request: &ReviewRequest,
     world: &World<'_>,
 ) -> Result<Review> {
-    match &request.source {
-        Source::Ends(ends) if ends.fetching == Fetching::Missing => {
-            with_signal_handler(world.stop, || stages(opened, waivers, request, world))
-        }
+    let has_handler = match &request.source {
+        // A program that fetches has its own process group, so Ctrl-C reaches it only through this
+        // process.
+        Source::Ends(ends) => ends.fetching == Fetching::Missing,
         // After a signal, the findings so far are reported.
-        Source::History { .. } | Source::Tree(_) => {
-            with_signal_handler(world.stop, || stages(opened, waivers, request, world))
-        }
-        _ => stages(opened, waivers, request, world),
+        Source::History { .. } | Source::Tree(_) => true,
+        _ => false,
+    };
+    let work = || stages(opened, waivers, request, world);
+    if has_handler {
+        with_signal_handler(world.stop, work)
+    } else {
+        work()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Asks a question about documents, under the policy of the folder that they are in, with the same
 //! backends, limits, keys and cache as a review.
 
-use super::interrupt::stop_on_signals;
+use super::interrupt::with_signal_handler;
 use super::{Opened, World, governing, source};
 use crate::ai::run::{Consulted, Question, ReviewJob, WorktreeAccess, consult};
 use crate::error::{Error, Result};
@@ -11,7 +11,6 @@ use crate::request::{ReviewRequest, Source};
 use crate::rules::RuleSet;
 use std::sync::Arc;
 use std::time::Instant;
-use tokio::sync::oneshot;
 
 /// The policy for a question, with the rules that find secrets in its documents.
 #[derive(Debug)]
@@ -119,22 +118,29 @@ impl Consultation {
             is_batch: false,
             audit: None,
         };
-        // Use another thread: the caller's may belong to a runtime.
-        std::thread::scope(|s| {
-            let (over, ended) = oneshot::channel::<()>();
-            s.spawn(|| stop_on_signals(world.stop, ended));
-            let asking = s.spawn(|| {
-                let runtime = tokio::runtime::Builder::new_current_thread()
-                    .enable_all()
-                    .build()
-                    .map_err(|e| Error::incomplete("no model was asked").caused_by(&e))?;
-                let consulted = runtime.block_on(consult(&job, question, around));
-                runtime.shutdown_background();
-                Ok(Some(consulted))
-            });
-            let asked = asking.join();
-            drop(over);
-            asked.unwrap_or_else(|_| Err(Error::incomplete("an internal error ended the question")))
-        })
+        let work = || on_own_thread(&job, question, around);
+        with_signal_handler(world.stop, work).map(Some)
     }
+}
+
+/// Asks the backends on another thread, because the caller's may belong to a runtime.
+fn on_own_thread<T: Send>(
+    job: &ReviewJob<'_>,
+    question: &Question<T>,
+    around: Option<&WorktreeAccess>,
+) -> Result<Consulted<T>> {
+    std::thread::scope(|s| {
+        let asking = s.spawn(|| {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .map_err(|e| Error::incomplete("no model was asked").caused_by(&e))?;
+            let consulted = runtime.block_on(consult(job, question, around));
+            runtime.shutdown_background();
+            Ok(consulted)
+        });
+        asking
+            .join()
+            .unwrap_or_else(|_| Err(Error::incomplete("an internal error ended the question")))
+    })
 }

@@ -18,7 +18,7 @@ pub(crate) fn with_signal_handler<T: Send>(stop: &Stop, work: impl FnOnce() -> T
 /// Stops the run on a signal, until `over` is closed.
 ///
 /// If the handlers cannot be installed, signals keep their default action and end the process.
-pub(super) fn stop_on_signals(stop: &Stop, over: oneshot::Receiver<()>) {
+fn stop_on_signals(stop: &Stop, over: oneshot::Receiver<()>) {
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

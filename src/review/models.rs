@@ -8,7 +8,7 @@ mod tickets;
 
 use super::audit::Audit;
 use super::frame::Frames;
-use super::interrupt::stop_on_signals;
+use super::interrupt::with_signal_handler;
 use super::prepare::Prepared;
 use super::resolved::PartContent;
 use super::rule_results::{self, RuleResults};
@@ -132,7 +132,7 @@ impl Asking<'_> {
             .is_owed()
     }
 
-    /// Runs the rules on this thread and asks the models on another one.
+    /// Runs the rules and asks the models at the same time. A signal ends both early.
     fn beside_the_rules(
         &self,
         audit: Option<&Audit>,
@@ -144,13 +144,22 @@ impl Asking<'_> {
             .as_deref()
             .map(Prompts::open)
             .transpose()?;
+        // Signals have their own thread, because the asking thread has long stretches without an
+        // await.
+        let work = || self.on_two_threads(prompts.as_ref(), audit);
+        let (found, asked) = with_signal_handler(self.scan.stop, work);
+        Ok((found, Some(asked)))
+    }
+
+    /// Runs the rules on this thread, and asks the models on another one.
+    fn on_two_threads(
+        &self,
+        prompts: Option<&Prompts>,
+        audit: Option<&Audit>,
+    ) -> (RuleResults, ModelResults) {
         let (tell, told) = oneshot::channel();
-        Ok(std::thread::scope(|s| {
-            // Signals have their own thread, because the asking thread has long stretches without
-            // an await.
-            let (over, ended) = oneshot::channel::<()>();
-            s.spawn(|| stop_on_signals(self.scan.stop, ended));
-            let asking = s.spawn(|| self.ask(prompts.as_ref(), audit, told));
+        std::thread::scope(|s| {
+            let asking = s.spawn(|| self.ask(prompts, audit, told));
             let found = rule_results::scan(self.prepared);
             self.prepared
                 .world
@@ -161,9 +170,8 @@ impl Asking<'_> {
             let asked = asking.join().unwrap_or_else(|_| {
                 ModelResults::lost("an internal error ended the model review".to_owned())
             });
-            drop(over);
-            (found, Some(asked))
-        }))
+            (found, asked)
+        })
     }
 
     /// Reads the tickets of the change if a backend will be asked.
