@@ -1,5 +1,6 @@
 //! The stop signal of a run: Ctrl-C, a signal, or a client that disconnects.
 
+use crate::error::ExitStatus;
 use tokio::sync::watch;
 
 /// Why a run ends early.
@@ -9,6 +10,15 @@ pub enum Signal {
     Interrupt,
     /// `SIGTERM` or `SIGHUP`.
     Terminate,
+}
+
+impl From<Signal> for ExitStatus {
+    fn from(signal: Signal) -> Self {
+        match signal {
+            Signal::Interrupt => Self::Interrupted,
+            Signal::Terminate => Self::Terminated,
+        }
+    }
 }
 
 /// The stop signal of a run; clones share it.

@@ -222,6 +222,8 @@ fn finish(
         pull.iter()
             .flat_map(|found| pull::overruled(context, o, found, done)),
     );
+    // Reports show the status, so a signal during the publication has to be in it before they are
+    // written. A signal during the rest of this function sets it again below.
     done.review.exit = signals::ended(stop).unwrap_or(done.review.exit);
     let unwritten =
         output::write_reports(context, (o, printer), ask.request.authority, &done.review);

@@ -340,8 +340,8 @@ pub(super) fn exit(leave: Leave) -> ExitStatus {
 impl Ended {
     pub(super) fn exit(self) -> ExitStatus {
         match self {
-            Self::Signal(Signal::Interrupt) => ExitStatus::Interrupted,
-            Self::Signal(Signal::Terminate) | Self::Closed => ExitStatus::Terminated,
+            Self::Signal(signal) => signal.into(),
+            Self::Closed => ExitStatus::Terminated,
         }
     }
 }

@@ -29,10 +29,7 @@ pub(super) fn heard<T>(stop: &Stop, work: impl FnOnce() -> T) -> T {
 
 /// Returns the exit code for a run that a signal ended; `None` without a signal.
 pub(super) fn ended(stop: &Stop) -> Option<ExitStatus> {
-    stop.signal().map(|signal| match signal {
-        Signal::Interrupt => ExitStatus::Interrupted,
-        Signal::Terminate => ExitStatus::Terminated,
-    })
+    stop.signal().map(ExitStatus::from)
 }
 
 /// If the handlers cannot be installed, signals keep their default action and end the process.

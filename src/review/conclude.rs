@@ -6,9 +6,7 @@ use super::record::{Record, RecordPiece};
 use super::result::MergeInputs;
 use super::waiving::unused;
 use super::{Review, decided};
-use crate::error::ExitStatus;
 use crate::request::Authority;
-use crate::stop::Signal;
 use crate::verdict::{Outcome, TestOutcome, exit_status, judge};
 use std::time::Instant;
 
@@ -42,8 +40,7 @@ pub(super) fn conclude(prepared: Prepared<'_>, merged: MergedResults, started: I
     };
     let exit = match signal {
         None => exit_status(verdict, policy.on_incomplete, prepared.request.on_block),
-        Some(Signal::Interrupt) => ExitStatus::Interrupted,
-        Some(Signal::Terminate) => ExitStatus::Terminated,
+        Some(signal) => signal.into(),
     };
     let head = prepared.resolved.info.head.as_deref();
     let reviewed = (prepared.place.as_ref(), head);
