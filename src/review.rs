@@ -63,7 +63,7 @@ pub use consult::Consultation;
 pub(crate) use files::Files;
 pub(crate) use governing::team::team_rules;
 pub(crate) use interrupt::with_signal_handler;
-pub use open::{Opened, place};
+pub use open::{Opened, store_location};
 pub use place::{Remote, StoreLocation, remotes};
 use prepare::Prepared;
 pub use record::{Numbers, Record, Run};

@@ -96,7 +96,7 @@ pub struct Done {
 ///
 /// Usage: no repository, no worktree, an invalid policy; a store of another user.
 pub fn open(request: &ReviewRequest, env: &Env) -> Result<(StoreLocation, Option<Store>)> {
-    let (place, _) = review::place(request, env)?;
+    let (place, _) = review::store_location(request, env)?;
     let store = Store::find(&place)?;
     Ok((place, store))
 }

@@ -264,7 +264,7 @@ fn prepared(order: &ReviewOrder, request: &ReviewRequest, env: &Env) -> Result<P
             order.worktree
         )));
     }
-    let (_, policy) = review::place(request, env)?;
+    let (_, policy) = review::store_location(request, env)?;
     if policy.hooks.post_commit == PostCommit::Off {
         return Err(Error::usage("[hooks] post_commit is off"));
     }

@@ -47,7 +47,8 @@ fn start(context: &Context) -> Result<()> {
     if repo.worktree().is_none() || repo.underway().is_some() {
         return Ok(());
     }
-    let (_, policy) = review::place(&ReviewRequest::new(Source::Auto, context.dir.clone()), env)?;
+    let (_, policy) =
+        review::store_location(&ReviewRequest::new(Source::Auto, context.dir.clone()), env)?;
     if policy.hooks.post_commit == PostCommit::Off || policy.review.backends.is_empty() {
         return Ok(());
     }
@@ -106,7 +107,7 @@ pub(super) fn before_push(context: &Context, request: &ReviewRequest) -> Option<
         .running
         .filter(|r| commits.contains(&r.order.commit));
     if let Some(running) = running {
-        let (_, policy) = review::place(request, &context.env).ok()?;
+        let (_, policy) = review::store_location(request, &context.env).ok()?;
         if policy.hooks.pre_push == HookMode::Full {
             wait(&station, &running.order.commit, policy.review.timeout);
         }

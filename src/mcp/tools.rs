@@ -195,7 +195,7 @@ fn request(source: Source, served: &Served, config: Option<&Path>) -> ReviewRequ
 /// A malformed policy, or a repository that cannot be read.
 pub(super) fn policy_of(served: &Served, config: Option<&Path>, env: &Env) -> Result<Policy> {
     if served.is_repository() {
-        return review::place(&request(Source::Auto, served, config), env)
+        return review::store_location(&request(Source::Auto, served, config), env)
             .map(|(_, policy)| policy);
     }
     let user = PolicyFile::user(env)?;

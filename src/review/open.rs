@@ -47,22 +47,7 @@ impl Opened {
         request: &ReviewRequest,
         env: &Env,
     ) -> Result<(Self, Arc<Repo>, StoreLocation)> {
-        let repo = Repo::open(&request.dir, env)?;
-        let authority = match request.authority {
-            Authority::Worktree => Authority::Worktree,
-            Authority::Head | Authority::Base => Authority::Head,
-        };
-        let at_checkout = ReviewRequest {
-            authority,
-            source: Source::Auto,
-            ..request.clone()
-        };
-        let checkout = CheckoutPolicy::load(&at_checkout, env, Some(&repo))?;
-        let place = StoreLocation::of(&repo, checkout.policy(), &at_checkout, env);
-        let place = place.ok_or_else(|| {
-            let error = Error::usage(format!("{} has no worktree", request.dir.display()));
-            error.hint("reviews are stored in a worktree; run this in a clone that has one")
-        })?;
+        let (repo, checkout, place) = located(request, env)?;
         let repo = Arc::new(repo);
         let opened = Self {
             repo: Some(Arc::clone(&repo)),
@@ -77,8 +62,28 @@ impl Opened {
 /// # Errors
 ///
 /// As [`Opened::with_store`].
-pub fn place(request: &ReviewRequest, env: &Env) -> Result<(StoreLocation, Policy)> {
-    let (opened, _, place) = Opened::with_store(request, env)?;
-    let policy = opened.checkout.map(CheckoutPolicy::into_policy);
-    Ok((place, policy.unwrap_or_default()))
+pub fn store_location(request: &ReviewRequest, env: &Env) -> Result<(StoreLocation, Policy)> {
+    let (_, checkout, place) = located(request, env)?;
+    Ok((place, checkout.into_policy()))
+}
+
+/// Opens the repository, and finds its stored reviews with the policy of the checkout.
+fn located(request: &ReviewRequest, env: &Env) -> Result<(Repo, CheckoutPolicy, StoreLocation)> {
+    let repo = Repo::open(&request.dir, env)?;
+    let authority = match request.authority {
+        Authority::Worktree => Authority::Worktree,
+        Authority::Head | Authority::Base => Authority::Head,
+    };
+    let at_checkout = ReviewRequest {
+        authority,
+        source: Source::Auto,
+        ..request.clone()
+    };
+    let checkout = CheckoutPolicy::load(&at_checkout, env, Some(&repo))?;
+    let place = StoreLocation::of(&repo, checkout.policy(), &at_checkout, env);
+    let place = place.ok_or_else(|| {
+        let error = Error::usage(format!("{} has no worktree", request.dir.display()));
+        error.hint("reviews are stored in a worktree; run this in a clone that has one")
+    })?;
+    Ok((repo, checkout, place))
 }

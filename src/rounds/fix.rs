@@ -126,7 +126,7 @@ impl Fixing {
     /// Usage: an unknown session or finding, nothing to fix, a closed session, an invalid pattern.
     /// Incomplete: the worktree cannot be copied.
     pub fn open(ask: FixAsk, world: &World<'_>) -> Result<Self> {
-        let (place, policy) = review::place(&ask.request, world.env)?;
+        let (place, policy) = review::store_location(&ask.request, world.env)?;
         let id = ask.session;
         let store = Store::find(&place)?.ok_or_else(|| worktree::not_found(&id))?;
         let session = store.session(&id)?;

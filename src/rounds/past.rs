@@ -23,7 +23,7 @@ pub(super) fn findings(request: &ReviewRequest, env: &Env) -> Vec<(RepoPath, u32
 }
 
 fn stored(request: &ReviewRequest, env: &Env) -> Result<Vec<(RepoPath, u32)>> {
-    let (place, policy) = review::place(request, env)?;
+    let (place, policy) = review::store_location(request, env)?;
     if request.backends.is_empty() && policy.review.backends.is_empty() {
         return Ok(Vec::new());
     }

@@ -54,7 +54,7 @@ pub fn look(wanted: FindingsToVerify, world: &World<'_>) -> Result<WorktreeCheck
         findings,
         via,
     } = wanted;
-    let (place, _) = review::place(&request, world.env)?;
+    let (place, _) = review::store_location(&request, world.env)?;
     let repo = Repo::open(&request.dir, world.env)?;
     let session = Store::find(&place)?
         .ok_or_else(|| not_found(&id))?
