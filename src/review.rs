@@ -60,6 +60,7 @@ use crate::progress::Progress;
 use crate::request::{Fetching, ReviewRequest, Source};
 use crate::stop::Stop;
 pub use consult::Consultation;
+pub use decided::Decisions;
 pub(crate) use files::Files;
 pub(crate) use governing::team::team_rules;
 pub(crate) use interrupt::with_signal_handler;
@@ -68,8 +69,7 @@ pub use place::{Remote, StoreLocation, remotes};
 use prepare::Prepared;
 pub use record::{Numbers, Record, Run};
 pub use result::{
-    Decisions, MergeInputs, Note, PolicyInfo, Review, SessionRef, SourceInfo, SourceKind, Stat,
-    TestResults,
+    MergeInputs, Note, PolicyInfo, Review, SessionRef, SourceInfo, SourceKind, Stat, TestResults,
 };
 pub(crate) use scan::SCAN_STACK;
 pub use shard::ShardDigests;

@@ -13,8 +13,8 @@ use crate::bounded;
 use crate::diff::code::text_of;
 use crate::diff::{ObjectId, RepoPath};
 use crate::disposition::{
-    DecidedContent as Bound, DecisionEntries, DecisionEntry, DispositionProblem, MAX_BYTES,
-    Occurrence, SHARED, Sheet,
+    DecidedContent, DecisionEntries, DecisionEntry, DispositionProblem, MAX_BYTES, Occurrence,
+    SHARED, Sheet,
 };
 use crate::error::{self, Error, Result};
 use crate::finding::{Finding, LineSpan};
@@ -35,6 +35,14 @@ pub(crate) const PROPOSED: &str = "proposals.toml";
 const MAX_SOURCE: usize = 64 << 20;
 /// Bytes of contents that are compared in one batch, at most.
 pub(crate) const BATCH: usize = 16 << 20;
+
+/// The decisions of people that a review applies.
+#[derive(Clone, Debug, Default)]
+pub struct Decisions {
+    pub(super) entries: DecisionEntries,
+    /// Reviewed states, by the commit of the findings.
+    pub(super) states: Vec<(Option<ObjectId>, State)>,
+}
 
 /// The base states of a change.
 #[derive(Debug)]
@@ -127,7 +135,7 @@ pub(super) fn load(
             }
         }
         let all = match shared.map(|bytes| read(SHARED, &bytes)).transpose() {
-            Ok(all) => bound(all.unwrap_or_default()),
+            Ok(all) => bound_to_content(all.unwrap_or_default()),
             Err(e) => return bases.unreadable(&bases.name(), e, &mut reader, notes),
         };
         return agreed(all, repo, &mut reader, bases, notes);
@@ -145,7 +153,7 @@ pub(super) fn load(
 
 /// Returns the entries that count in gate mode. An entry without a digest is not bound to content,
 /// so it would dismiss the same finding in every later change.
-fn bound(mut entries: Vec<DecisionEntry>) -> DecisionEntries {
+fn bound_to_content(mut entries: Vec<DecisionEntry>) -> DecisionEntries {
     entries.retain(|entry| entry.digest.is_some());
     DecisionEntries::new(entries)
 }
@@ -173,7 +181,7 @@ fn agreed(
     }
     for (name, state) in versions {
         let other = match shared(reader, &state) {
-            Ok(other) => bound(other),
+            Ok(other) => bound_to_content(other),
             Err(e) => return bases.unreadable(&name, e, reader, notes),
         };
         let missing = all.missing_from(&other).count();
@@ -208,18 +216,18 @@ pub(crate) fn shared(reader: &mut Reader<'_>, state: &State) -> Result<Vec<Decis
 fn bytes_at(reader: &mut Reader<'_>, state: &State) -> Result<Option<Vec<u8>>> {
     let path = RepoPath::from(SHARED);
     let node = reader.node(state, &path);
-    match node.map_err(|e| unreadable(state, e).hint(format!("ls -ld {SHARED}")))? {
+    match node.map_err(|e| read_error(state, e).hint(format!("ls -ld {SHARED}")))? {
         PathNode::File => {
             let bytes = reader.read(state, &path, MAX_BYTES);
             bytes.map_err(|e| {
-                unreadable(state, e).hint(format!("if it is not readable: chmod u+r {SHARED}"))
+                read_error(state, e).hint(format!("if it is not readable: chmod u+r {SHARED}"))
             })
         }
         PathNode::Absent => {
             let (folder, _) = SHARED.rsplit_once('/').unwrap_or_default();
             match reader
                 .node(state, &RepoPath::from(folder))
-                .map_err(|e| unreadable(state, e))?
+                .map_err(|e| read_error(state, e))?
             {
                 PathNode::Link => Err(unfit(state, folder, "is a symbolic link")),
                 _ => Ok(None),
@@ -233,7 +241,7 @@ fn bytes_at(reader: &mut Reader<'_>, state: &State) -> Result<Option<Vec<u8>>> {
 
 /// Returns the error about the shared file that cannot be read: a usage error if the file of the
 /// worktree is at fault.
-fn unreadable(state: &State, e: Error) -> Error {
+fn read_error(state: &State, e: Error) -> Error {
     match (state, e.kind) {
         (State::Worktree, error::Kind::Incomplete) => {
             Error::usage(format!("{SHARED} cannot be read: {}", e.on_one_line()))
@@ -379,15 +387,14 @@ pub(super) fn states(repo: Option<&Repo>, parts: &[ChangePart]) -> Vec<(Option<O
     states.collect()
 }
 
-/// Marks the findings that a decision dismisses, unless they are marked already. `states`: see
-/// [`states`].
+/// Marks the findings that a decision dismisses, unless they are marked already.
 pub(super) fn mark(
-    entries: &DecisionEntries,
+    decisions: &Decisions,
     findings: &mut [Finding],
     repo: Option<&Repo>,
-    states: &[(Option<ObjectId>, State)],
     today: Date,
 ) {
+    let Decisions { entries, states } = decisions;
     let Some(repo) = repo.filter(|_| !entries.is_empty()) else {
         return;
     };
@@ -422,12 +429,12 @@ pub(super) fn mark(
 /// uses all cores.
 #[derive(Default)]
 struct FindingBatch {
-    all: Vec<(usize, Option<Bound>)>,
+    all: Vec<(usize, Option<DecidedContent>)>,
     bytes: usize,
 }
 
 impl FindingBatch {
-    fn push(&mut self, at: usize, content: Option<Bound>) {
+    fn push(&mut self, at: usize, content: Option<DecidedContent>) {
         self.bytes += content.as_ref().map_or(0, |c| c.text.len());
         self.all.push((at, content));
     }
@@ -438,7 +445,7 @@ impl FindingBatch {
             .all
             .iter()
             .filter_map(|(at, content)| Some((*at, content.as_ref()?)));
-        let pairs: Vec<(&Finding, &Bound)> = contents
+        let pairs: Vec<(&Finding, &DecidedContent)> = contents
             .map(|(at, content)| (&findings[at], content))
             .collect();
         entries.prepare(&pairs, today);
@@ -463,7 +470,7 @@ impl ReviewedTexts<'_> {
         commit: Option<ObjectId>,
         path: &RepoPath,
         span: Option<LineSpan>,
-    ) -> Option<Bound> {
+    ) -> Option<DecidedContent> {
         let Some(span) = span else {
             let mut states = self.states.iter().filter(|(of, _)| *of == commit);
             return states
@@ -514,7 +521,11 @@ pub(super) fn is_elsewhere(
 /// Returns the content that binds a decision on a finding in a state: the lines of the finding, or
 /// its whole file. `None` if the content cannot be read, or if the finding is about the whole
 /// change.
-pub(crate) fn content(reader: &mut Reader<'_>, state: &State, finding: &Finding) -> Option<Bound> {
+pub(crate) fn content(
+    reader: &mut Reader<'_>,
+    state: &State,
+    finding: &Finding,
+) -> Option<DecidedContent> {
     let path = finding.file()?;
     match finding.lines() {
         Some(span) => text_at(reader, state, path).and_then(|text| lines(&text, span)),
@@ -537,19 +548,19 @@ fn text_at(reader: &mut Reader<'_>, state: &State, path: &RepoPath) -> Option<Ve
     text_of(path, bytes)
 }
 
-fn whole(text: Vec<u8>) -> Bound {
-    Bound {
+fn whole(text: Vec<u8>) -> DecidedContent {
+    DecidedContent {
         text,
         occurrence: Occurrence::ONLY,
     }
 }
 
 /// Returns the lines of a span, both ends included; `None` if the text has fewer lines.
-fn lines(text: &[u8], span: LineSpan) -> Option<Bound> {
+fn lines(text: &[u8], span: LineSpan) -> Option<DecidedContent> {
     let (first, last) = (span.first.get() as usize - 1, span.last.get() as usize);
     let all: Vec<&[u8]> = text.split(|b| *b == b'\n').collect();
     let text = all.get(first..last)?.join(&b'\n');
-    Some(Bound {
+    Some(DecidedContent {
         text,
         occurrence: Occurrence::of(&all, first, last - first),
     })

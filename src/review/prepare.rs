@@ -197,8 +197,7 @@ impl<'a> Prepared<'a> {
             let actor = actor(self.world.env, self.repo());
             waive(&mut findings, &self.waivers, &actor);
         }
-        let Decisions { entries, states } = &self.decisions;
-        decided::mark(entries, &mut findings, self.repo(), states, self.today());
+        decided::mark(&self.decisions, &mut findings, self.repo(), self.today());
         findings
     }
 

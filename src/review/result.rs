@@ -3,15 +3,14 @@
 use super::record::{Numbers, Record};
 use super::shard::ShardDigests;
 use super::waiving::{actor, waive};
-use super::{StoreLocation, World, decided, today};
+use super::{Decisions, StoreLocation, World, decided, today};
 use crate::ai::Models;
 use crate::context::GatheredItem;
-use crate::diff::{FileChange, LineNo, ObjectId, RepoPath};
-use crate::disposition::DecisionEntries;
+use crate::diff::{FileChange, LineNo, RepoPath};
 use crate::error::{ExitStatus, Result};
 use crate::finding::listing::Unlisted;
 use crate::finding::{Finding, Location, arrange};
-use crate::git::{Repo, State};
+use crate::git::Repo;
 use crate::policy::{self, Policy};
 use crate::request::{OnBlock, ReviewRequest, Shard};
 use crate::verdict::{Coverage, FailureCause, Outcome, TestOutcome, Verdict, exit_status, judge};
@@ -79,14 +78,6 @@ pub struct MergeInputs {
     pub unused_waivers: Vec<String>,
     /// Digests of what the shards of the review share.
     pub digests: ShardDigests,
-}
-
-/// The decisions of people that a review applies.
-#[derive(Clone, Debug, Default)]
-pub struct Decisions {
-    pub(super) entries: DecisionEntries,
-    /// Reviewed states, by the commit of the findings.
-    pub(super) states: Vec<(Option<ObjectId>, State)>,
 }
 
 /// Line counts of a change. They include all scanned files, also files whose text is not shown to
@@ -285,10 +276,8 @@ impl Review {
             .as_ref()
             .map_or_else(|| actor(world.env, None), |p| p.actor.clone());
         waive(&mut self.findings, &waivers, &actor);
-        if !self.decisions.entries.is_empty() {
-            let Decisions { entries, states } = &self.decisions;
-            decided::mark(entries, &mut self.findings, repo, states, today(world.now));
-        }
+        let today = today(world.now);
+        decided::mark(&self.decisions, &mut self.findings, repo, today);
         self.judge_again(request.on_block);
         Ok(())
     }
