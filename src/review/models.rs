@@ -207,7 +207,7 @@ impl Asking<'_> {
             .tests
             .command
             .as_deref()
-            .filter(|_| self.policy().tests.run && self.prepared.is_for_the_whole())
+            .filter(|_| self.policy().tests.run && self.scan.is_for_the_whole())
     }
 
     /// Returns true if the operator allows tests that a model writes to run. Never in gate mode.

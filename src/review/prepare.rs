@@ -9,7 +9,7 @@ use super::record::Recorder;
 use super::remembered;
 use super::resolved::{Resolved, further_bases};
 use super::scan::RuleScan;
-use super::shard::{self, ShardDigests, ShardMap};
+use super::shard::{self, ShardDigests};
 use super::waiving::{actor, waive};
 use super::{Decisions, Note, SourceKind, StoreLocation, World};
 use crate::ai::agent;
@@ -50,7 +50,8 @@ impl<'a> Prepared<'a> {
     /// # Errors
     ///
     /// Usage: an unknown backend, an invalid rule of the team, a pattern of files that matches no
-    /// file, a flag for models without a backend, a malformed file of decisions.
+    /// file, a flag for models without a backend, `--batch` with a backend that has no batches, a
+    /// malformed file of decisions. Incomplete: a shard, if the size of a file is not known.
     pub(super) fn new(
         (request, world): (&'a ReviewRequest, &'a World<'a>),
         mut resolved: Resolved,
@@ -183,12 +184,6 @@ impl<'a> Prepared<'a> {
     /// Returns true if all files of a state are reviewed, and not a change.
     pub(super) fn is_tree(&self) -> bool {
         is_tree(&self.resolved)
-    }
-
-    /// Returns true if this run reports what needs the whole change: it is not divided, or it is
-    /// the first shard.
-    pub(super) fn is_for_the_whole(&self) -> bool {
-        self.resolved.shard.as_ref().is_none_or(ShardMap::is_first)
     }
 
     /// Marks the findings that a waiver or a decision dismisses.
