@@ -22,7 +22,7 @@ use crate::ai::related::{self, Related};
 use crate::ai::risk::FileRisk;
 use crate::ai::run::{self, AuditRun, ReviewJob, RunOutcome};
 use crate::ai::tree::Tree;
-use crate::context::{Gathered as GatheredTickets, GatheredItem};
+use crate::context::{Gathered, GatheredItem};
 use crate::diff::{ObjectId, RepoPath};
 use crate::error::Result;
 use crate::finding::{self, Finding};
@@ -33,7 +33,7 @@ use crate::rules::Seen;
 use crate::symbols;
 use crate::untrusted::Inert;
 use crate::verdict::{Coverage, CoverageFailure, FailureCause, Lost, Share, Skip};
-use material::Gathered;
+use material::Material;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -175,13 +175,13 @@ impl Asking<'_> {
     }
 
     /// Reads the tickets of the change if a backend will be asked.
-    fn tickets(&self) -> GatheredTickets {
+    fn tickets(&self) -> Gathered {
         let is_asked =
             !self.backends.is_empty() && self.prepared.world.script.is_none() && self.has_entries();
         if is_asked && self.is_owed() {
             tickets::gather(self)
         } else {
-            GatheredTickets::default()
+            Gathered::default()
         }
     }
 
@@ -250,7 +250,7 @@ impl Asking<'_> {
         &self,
         (prompts, audit): (Option<&Prompts>, Option<&Audit>),
         told: oneshot::Receiver<Vec<Finding>>,
-        given: GatheredTickets,
+        given: Gathered,
     ) -> ModelResults {
         let mut asked = ModelResults::default();
         self.take_tickets(given, &mut asked);
@@ -262,18 +262,18 @@ impl Asking<'_> {
         }
         let deadline = Instant::now() + self.policy().review.timeout;
         let year = audit.map(|_| Arc::new(self.year(&mut asked)));
-        let mut gathered = self.gather(deadline, MOST, year.clone());
-        asked.models.owed = gathered.is_owed();
-        gathered
+        let mut material = self.gather(deadline, MOST, year.clone());
+        asked.models.owed = material.is_owed();
+        material
             .groups
             .iter_mut()
             .for_each(|group| self.relate(group));
-        asked.notes.extend(unsearched(&gathered.groups));
-        let brief = self.brief(&gathered, &mut asked);
-        asked.shown = worktree_files(&gathered.groups);
+        asked.notes.extend(unsearched(&material.groups));
+        let brief = self.brief(&material, &mut asked);
+        asked.shown = worktree_files(&material.groups);
         let (risks, told, deadline) = match &year {
             Some(year) => {
-                self.after_the_rules(&gathered.groups, year, told, deadline)
+                self.after_the_rules(&material.groups, year, told, deadline)
                     .await
             }
             None => (Vec::new(), told, deadline),
@@ -285,9 +285,9 @@ impl Asking<'_> {
             }),
             ..self.job(prompts, deadline)
         };
-        let outcome = run::review(&job, &gathered.groups, brief, told).await;
-        self.end_audit(audit, (&gathered, &outcome), &mut asked);
-        self.take_answers(outcome, gathered, &mut asked);
+        let outcome = run::review(&job, &material.groups, brief, told).await;
+        self.end_audit(audit, (&material, &outcome), &mut asked);
+        self.take_answers(outcome, material, &mut asked);
         asked
     }
 
@@ -312,25 +312,25 @@ impl Asking<'_> {
     }
 
     /// Adds the tickets to the results, with what could not be read.
-    fn take_tickets(&self, given: GatheredTickets, asked: &mut ModelResults) {
-        let GatheredTickets {
+    fn take_tickets(&self, given: Gathered, asked: &mut ModelResults) {
+        let Gathered {
             items,
             notes,
             failed,
             ..
         } = given;
         asked.context = items;
-        let (required, mut told) = (self.policy().context.required, notes);
-        if required {
+        let mut texts = notes;
+        if self.policy().context.required {
             let causes = failed.into_iter().map(FailureCause::Other);
             asked
                 .coverage
                 .failed
                 .extend(causes.map(CoverageFailure::whole));
         } else {
-            told.extend(failed);
+            texts.extend(failed);
         }
-        let notes = told.into_iter().map(|text| Note::general("context", text));
+        let notes = texts.into_iter().map(|text| Note::general("context", text));
         asked.notes.extend(notes);
     }
 
@@ -360,15 +360,15 @@ impl Asking<'_> {
     }
 
     /// Adds the answers of the models to the results, and accounts for what was not answered.
-    fn take_answers(&self, outcome: RunOutcome, gathered: Gathered, asked: &mut ModelResults) {
-        let Gathered {
+    fn take_answers(&self, outcome: RunOutcome, material: Material, asked: &mut ModelResults) {
+        let Material {
             groups,
             skipped,
             failed,
             cut,
             unread,
             ..
-        } = gathered;
+        } = material;
         asked.coverage.skipped.extend(skipped);
         asked.coverage.failed.extend(failed);
         self.account(&groups, &unread, &outcome, asked);

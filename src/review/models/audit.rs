@@ -1,6 +1,6 @@
 //! Orders the files of a tree for models by their risk.
 
-use super::material::Gathered;
+use super::material::Material;
 use super::{Asking, ModelResults};
 use crate::ai::material::{Group, Shown};
 use crate::ai::risk::{BLOCKING_FINDING, FINDING, FileFacts, FileRisk};
@@ -65,7 +65,7 @@ impl Asking<'_> {
     pub(super) fn end_audit(
         &self,
         audit: Option<&Audit>,
-        (gathered, outcome): (&Gathered, &RunOutcome),
+        (material, outcome): (&Material, &RunOutcome),
         asked: &mut ModelResults,
     ) {
         let Some(audit) = audit else { return };
@@ -74,8 +74,8 @@ impl Asking<'_> {
             is_stopped: self.scan.stop.signal().is_some(),
             ..Unfinished::default()
         };
-        let unread: HashSet<&RepoPath> = gathered.unread.iter().collect();
-        let late = gathered.cut.iter();
+        let unread: HashSet<&RepoPath> = material.unread.iter().collect();
+        let late = material.cut.iter();
         let late = late.filter(|(path, _)| unread.contains(path));
         let mut seen = HashSet::new();
         for (path, limit) in outcome.cut.iter().chain(late) {

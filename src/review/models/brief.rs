@@ -1,7 +1,7 @@
 //! Builds the context of a prompt: what a model is told beside the change. All of it is redacted,
 //! and searched for instructions to the model.
 
-use super::material::Gathered;
+use super::material::Material;
 use super::{Asking, ModelResults, tickets};
 use crate::ai::context;
 use crate::ai::kept::ExcludedFile;
@@ -16,7 +16,7 @@ use crate::verdict::{CoverageFailure, FailureCause, TestOutcome};
 
 impl Asking<'_> {
     /// Builds the context of the prompt, and scans all of it for instructions to the model.
-    pub(super) fn brief(&self, gathered: &Gathered, asked: &mut ModelResults) -> Brief {
+    pub(super) fn brief(&self, material: &Material, asked: &mut ModelResults) -> Brief {
         let rules = self.scan.rules;
         let review = &self.policy().review;
         let given = &self.prepared.request.brief;
@@ -38,36 +38,36 @@ impl Asking<'_> {
                 })
                 .collect(),
             tests: asked.tests.as_ref().map(|t| told(t, rules)),
-            kept: gathered
+            kept: material
                 .skipped
                 .iter()
                 .map(|(path, why)| ExcludedFile::new(path.clone(), *why, rules))
                 .collect(),
             ..Brief::default()
         };
-        self.add_conventions(gathered, asked, &mut brief);
+        self.add_conventions(material, asked, &mut brief);
         self.add_documents(asked, &mut brief);
         self.add_rejections(asked, &mut brief);
         search_documents(rules, &brief, &mut asked.beside);
         self.add_tickets(asked, &mut brief);
         self.add_contract(asked, &mut brief);
-        search_author_texts(rules, &brief, gathered, &mut asked.beside);
+        search_author_texts(rules, &brief, material, &mut asked.beside);
         brief
     }
 
     /// Adds the documents that describe the conventions of the team.
-    fn add_conventions(&self, gathered: &Gathered, asked: &mut ModelResults, brief: &mut Brief) {
+    fn add_conventions(&self, material: &Material, asked: &mut ModelResults, brief: &mut Brief) {
         let (Some(repo), Some(state)) = (self.scan.repo, &self.prepared.governing.state) else {
             return;
         };
-        if gathered.groups.is_empty() {
+        if material.groups.is_empty() {
             return;
         }
         let found = context::conventions(
             &mut repo.reader(),
             state,
             &self.policy().review.conventions,
-            gathered.paths(),
+            material.paths(),
             self.scan.rules,
         );
         asked
@@ -164,7 +164,7 @@ fn search_documents(rules: &RuleSet, brief: &Brief, beside: &mut Vec<Finding>) {
 fn search_author_texts(
     rules: &RuleSet,
     brief: &Brief,
-    gathered: &Gathered,
+    material: &Material,
     beside: &mut Vec<Finding>,
 ) {
     if let Some(text) = &brief.summary {
@@ -173,10 +173,10 @@ fn search_author_texts(
     for text in &brief.areas {
         rules.scan_beside("the review areas", None, text.as_bytes(), beside);
     }
-    for message in gathered.groups.iter().flat_map(|g| &g.messages) {
+    for message in material.groups.iter().flat_map(|g| &g.messages) {
         rules.scan_beside("a commit message", None, message.as_bytes(), beside);
     }
-    for path in gathered.paths() {
+    for path in material.paths() {
         rules.scan_beside("the name of a file", Some(path), path.as_bytes(), beside);
     }
 }

@@ -17,8 +17,7 @@ use std::time::Instant;
 const LINE: usize = 96;
 
 /// The parts of the change that models may see.
-#[derive(Default)]
-pub(super) struct Gathered {
+pub(super) struct Material {
     pub(super) groups: Vec<Group>,
     pub(super) skipped: Vec<(RepoPath, Skip)>,
     pub(super) failed: Vec<CoverageFailure>,
@@ -29,7 +28,7 @@ pub(super) struct Gathered {
     bytes: usize,
     /// The limit of `bytes`.
     room: usize,
-    deadline: Option<Instant>,
+    deadline: Instant,
     /// The commits of the last year, for a tree: its riskiest files are read first.
     year: Option<Arc<YearOfChanges>>,
 }
@@ -42,12 +41,17 @@ impl Asking<'_> {
         deadline: Instant,
         room: usize,
         year: Option<Arc<YearOfChanges>>,
-    ) -> Gathered {
-        let mut out = Gathered {
-            deadline: Some(deadline),
+    ) -> Material {
+        let mut out = Material {
+            groups: Vec::new(),
+            skipped: Vec::new(),
+            failed: Vec::new(),
+            cut: Vec::new(),
+            unread: Vec::new(),
+            bytes: 0,
             room,
+            deadline,
             year,
-            ..Gathered::default()
         };
         let mut reader = self.scan.repo.map(Repo::reader);
         for part in self
@@ -96,7 +100,7 @@ impl Asking<'_> {
         part: &ChangePart,
         change: &Change,
         reader: &mut Reader<'_>,
-        out: &mut Gathered,
+        out: &mut Material,
     ) {
         let mut group = Group {
             commit: part.commit,
@@ -139,11 +143,11 @@ impl Asking<'_> {
     }
 
     /// Returns the reason to read nothing more, if there is one.
-    fn is_enough(&self, out: &Gathered) -> Option<String> {
+    fn is_enough(&self, out: &Material) -> Option<String> {
         if self.scan.stop.signal().is_some() {
             return Some("the review was stopped".to_owned());
         }
-        if out.deadline.is_some_and(|d| Instant::now() >= d) {
+        if Instant::now() >= out.deadline {
             return Some(format!("timeout = {:?}", self.policy().review.timeout));
         }
         (out.bytes > out.room).then(|| format!("more than {} MiB of changed files", out.room >> 20))
@@ -154,7 +158,7 @@ impl Asking<'_> {
         file: FileChange,
         generated: Option<bool>,
         group: &mut Group,
-        out: &mut Gathered,
+        out: &mut Material,
     ) {
         let path = file.path().clone();
         if self
@@ -189,7 +193,7 @@ impl Asking<'_> {
     }
 }
 
-impl Gathered {
+impl Material {
     /// Returns true if a model has to see a part of the change, or if that is unknown.
     pub(super) fn is_owed(&self) -> bool {
         !(self.groups.is_empty() && self.cut.is_empty() && self.failed.is_empty())
