@@ -191,6 +191,8 @@ fn at_base(request: &ReviewRequest, env: &Env, resolved: &Resolved, repo: &Repo)
             tip: None,
         });
     };
+    // A different file at the merge base is loaded only if it applies: if it is malformed, a review
+    // under the policy of the tip must not fail.
     let mut loaded = match tip.has_the_same_file() {
         true => Some(policy::load(&sources)?),
         false => None,
@@ -199,19 +201,19 @@ fn at_base(request: &ReviewRequest, env: &Env, resolved: &Resolved, repo: &Repo)
     let decides = tip.decides(base, project.as_ref(), rules, &mut reader)?;
     let at_tip = decides.as_ref().and_then(|_| tip.project(project.as_ref()));
     let mut notes = Vec::new();
-    let mut ruling = sources;
+    let mut chosen = sources;
     if let Some(why) = &decides {
         state = tip.state.clone();
         notes.push(Note::general("policy", why));
         if request.config.is_none() {
-            (ruling.project, loaded) = (at_tip.as_ref(), None);
+            (chosen.project, loaded) = (at_tip.as_ref(), None);
         }
     }
-    let mut loaded = loaded.map_or_else(|| policy::load(&ruling), Ok)?;
+    let mut loaded = loaded.map_or_else(|| policy::load(&chosen), Ok)?;
     notes.extend(common_signers(&tip, &sources, &mut loaded.policy));
     Ok(Ruling {
         state: Some(state),
-        has_project: ruling.project.is_some(),
+        has_project: chosen.project.is_some(),
         loaded,
         notes,
         tip: decides.map(|_| tip.name().to_owned()),
@@ -221,9 +223,9 @@ fn at_base(request: &ReviewRequest, env: &Env, resolved: &Resolved, repo: &Repo)
 /// Rejects references that are pushed together from bases with different policies.
 fn refuse_different_bases(resolved: &Resolved, reader: &mut Reader<'_>) -> Result<()> {
     let path = RepoPath::from(policy::FILE_NAME);
-    let ruling = reader.read(&resolved.base, &path, policy::MAX_BYTES)?;
+    let bytes = reader.read(&resolved.base, &path, policy::MAX_BYTES)?;
     for other in &resolved.other_bases {
-        if reader.read(other, &path, policy::MAX_BYTES)? != ruling {
+        if reader.read(other, &path, policy::MAX_BYTES)? != bytes {
             let error = Error::usage(
                 "the references that are pushed have different policies at their bases",
             );

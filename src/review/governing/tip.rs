@@ -92,7 +92,8 @@ impl TargetTip {
     }
 
     /// Returns the text of the note if the policy of the tip applies. `base` and `project` are the
-    /// merge base and its file; `rules` is the `rules` section if it is the same at both.
+    /// merge base and its file; `rules` is the `rules` section if the file is the same at both, and
+    /// `None` otherwise.
     ///
     /// # Errors
     ///
