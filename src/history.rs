@@ -45,7 +45,6 @@ pub use prune::Pruned;
 pub use verify::{Checked, Modification};
 pub use write::{Closing, Saved};
 
-use crate::disposition;
 use crate::error::{Error, Result};
 use crate::review::decided::{OWN, PROPOSED};
 use crate::review::{Remote, StoreLocation};
@@ -220,7 +219,7 @@ impl Store {
         change: impl FnOnce(Option<Vec<u8>>) -> Result<Vec<u8>>,
     ) -> Result<()> {
         let _lock = self.lock().map_err(|t| self.not_written(name, t))?;
-        let before = match self.root.read(name, disposition::MAX_BYTES as u64) {
+        let before = match self.root.read(name, document::most(name)) {
             Ok(bytes) => Some(bytes),
             Err(Trouble::Absent) => None,
             Err(t) => return Err(self.not_written(name, t)),

@@ -1,19 +1,11 @@
 //! Whether a session may be approved after its last round. Pure.
 
 use super::again::next_round;
-use super::owed::{self, Owed, Told};
+use super::owed::{self, Owed, RoundRecord};
 use crate::error::Error;
 use crate::review::Remote;
 use crate::wire::stored::{Review, Session, State};
 use crate::wire::{Outcome, SourceKind, Verdict};
-
-/// Returns what a round found and compared.
-pub(super) fn told(review: &Review) -> Told<'_> {
-    Told {
-        report: &review.report,
-        since: review.since.as_ref(),
-    }
-}
 
 /// Returns the error for a rejected approval. Only a person may force it.
 pub(super) fn not_approved(
@@ -47,7 +39,7 @@ pub(super) fn doubt(
     session: &Session,
     last: &Review,
     open: usize,
-    told: &[Told<'_>],
+    rounds: &[RoundRecord<'_>],
     owed: &[Owed<'_>],
 ) -> Option<String> {
     let (through, unseen): (Vec<Owed<'_>>, Vec<Owed<'_>>) =
@@ -59,7 +51,7 @@ pub(super) fn doubt(
         (_, Outcome::Incomplete, _) | (_, _, Verdict::Incomplete) => Some("its last round is incomplete".to_owned()),
         _ if untested(session).is_some() => untested(session),
         (_, _, Verdict::Block) => Some("its last round blocks".to_owned()),
-        _ if owed::is_blind(told) => Some(
+        _ if owed::is_blind(rounds) => Some(
             "its last round reviewed none of its files, and an earlier round blocked (see coverage.skipped)".to_owned(),
         ),
         _ if last.since.as_ref().is_some_and(|since| since.is_replaced) => Some(

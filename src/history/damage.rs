@@ -35,6 +35,11 @@ impl CorruptEntries {
             .filter_map(|n| session_of(n))
             .collect()
     }
+
+    /// Returns the newest damaged session that was not removed.
+    pub(super) fn newest_damaged(&self) -> Option<SessionId> {
+        self.names.iter().filter_map(|n| session_of(n)).max()
+    }
 }
 
 /// Returns the session whose remains have this name.
@@ -109,29 +114,6 @@ impl Store {
             .hint(format!("its remains are in {}", self.root.shown(place)))
             .hint_person(format!("`{PRUNE}` removes it, and records that"))
             .hint_agent("ask the user to remove the damaged files")
-    }
-
-    /// Returns the newest session, or an error if it is damaged: `latest` must not silently mean
-    /// the previous one.
-    pub(super) fn newest_sound(&self) -> Result<std::result::Result<Option<SessionId>, Error>> {
-        let newest = self.newest()?;
-        let damaged = self
-            .aside()?
-            .names
-            .iter()
-            .filter_map(|n| session_of(n))
-            .max()
-            .filter(|id| Some(*id) > newest);
-        let error =
-            damaged.and_then(|id| self.lies_aside(id, &format!("the latest review, {id},")));
-        Ok(error.map_or(Ok(newest), |error| {
-            Err(match newest {
-                Some(newest) => error.hint(format!(
-                    "name the one that you mean; the newest that can be read is {newest}"
-                )),
-                None => error,
-            })
-        }))
     }
 
     /// Returns the records of damaged sessions that were removed, oldest first.

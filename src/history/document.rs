@@ -3,6 +3,8 @@
 use super::LATEST;
 use super::disk::StoreFolder;
 use super::trouble::{Result, Trouble};
+use crate::disposition;
+use crate::review::decided::{OWN, PROPOSED};
 use crate::wire;
 use crate::wire::fixing::Fixes;
 use crate::wire::stored::{self, StoredDocument, UnreadDocument};
@@ -15,11 +17,12 @@ pub(super) const SEAL: &str = "seal.json";
 pub(super) const COMPLETE: &str = "complete.json";
 pub(super) const FIXES: &str = "fixes.json";
 
-/// Returns the bytes of a file, at most. Larger files are neither written nor read.
+/// Returns the bytes of a file of the store, at most. Larger files are neither written nor read.
 pub(super) fn most(name: &str) -> u64 {
     match name {
         CHANGE | REVIEW => 64 << 20,
         SEAL | LATEST => 64 << 10,
+        OWN | PROPOSED => disposition::MAX_BYTES as u64,
         _ => 8 << 20,
     }
 }

@@ -64,12 +64,12 @@ pub(super) fn breaks(
     oldest: Option<SessionId>,
 ) -> Vec<Break> {
     let mut out: Vec<Break> = Vec::new();
-    let mut told: HashSet<SessionId> = HashSet::new();
+    let mut reported: HashSet<SessionId> = HashSet::new();
     let aside: HashSet<SessionId> = aside.iter().copied().collect();
     let known: HashMap<SessionId, &KnownSession<'_>> = known.iter().map(|k| (k.id, k)).collect();
     for claim in claims {
         let (id, by) = (claim.id, &claim.by);
-        if told.contains(&id) {
+        if reported.contains(&id) {
             continue;
         }
         let found = match (known.get(&id), &claim.head) {
@@ -83,7 +83,7 @@ pub(super) fn breaks(
             (None, _) if aside.contains(&id) || oldest.is_none_or(|oldest| id < oldest) => continue,
             (None, _) => Break::Hole(id, format!("missing, but {by} refers to it")),
         };
-        told.insert(id);
+        reported.insert(id);
         out.push(found);
     }
     out

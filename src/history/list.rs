@@ -31,7 +31,7 @@ impl Store {
         let mut movable = true;
         while history.sessions.len() < limit && history.damaged.len() < MOST_DAMAGED {
             let Some(id) = ids.pop() else { break };
-            match self.overview(id).map_err(|t| self.since(id, t)) {
+            match self.overview(id).map_err(|t| self.damage_or_absence(id, t)) {
                 Ok(overview) => history.sessions.push(overview),
                 // Removed since the names were listed.
                 Err(Trouble::Absent) => {}

@@ -8,7 +8,7 @@
 
 use crate::finding::Origin;
 use crate::text::series;
-use crate::wire::stored::{ComparedFinding, Since, State};
+use crate::wire::stored::{ComparedFinding, Review, Since, State};
 use crate::wire::{Disposition, Finding, Report};
 
 /// Findings that a sentence names, at most.
@@ -16,10 +16,20 @@ const NAMES: usize = 5;
 
 /// A round and the fate of earlier findings in it.
 #[derive(Clone, Copy, Debug)]
-pub struct Told<'r> {
+pub struct RoundRecord<'r> {
     pub report: &'r Report,
     /// `None` in the first round.
     pub since: Option<&'r Since>,
+}
+
+impl<'r> RoundRecord<'r> {
+    /// Returns the record of a stored round.
+    pub fn of(review: &'r Review) -> Self {
+        Self {
+            report: &review.report,
+            since: review.since.as_ref(),
+        }
+    }
 }
 
 /// An unresolved finding.
@@ -59,7 +69,7 @@ pub fn names(all: &[Owed<'_>]) -> String {
 
 /// Tracks blocking findings through the rounds of a session, oldest first, and returns those that
 /// are unresolved in the last round. Excludes findings that block in the last round.
-pub fn owed<'r>(rounds: &[Told<'r>]) -> Vec<Owed<'r>> {
+pub fn owed<'r>(rounds: &[RoundRecord<'r>]) -> Vec<Owed<'r>> {
     let mut open: Vec<Owed<'r>> = Vec::new();
     for (n, round) in rounds.iter().enumerate() {
         let mut next: Vec<Owed<'r>> = Vec::new();
@@ -94,7 +104,7 @@ pub fn owed<'r>(rounds: &[Told<'r>]) -> Vec<Owed<'r>> {
 }
 
 /// Returns true if the last round reviewed none of its files, although an earlier one blocked.
-pub fn is_blind(rounds: &[Told<'_>]) -> bool {
+pub fn is_blind(rounds: &[RoundRecord<'_>]) -> bool {
     let Some((last, earlier)) = rounds.split_last() else {
         return false;
     };
@@ -154,7 +164,7 @@ fn after<'r>(before: &Owed<'r>, entry: &ComparedFinding, report: &'r Report) -> 
 /// Returns a reopened finding that blocked before it was fixed.
 fn returned<'r>(
     entry: &ComparedFinding,
-    earlier: &[Told<'r>],
+    earlier: &[RoundRecord<'r>],
     report: &'r Report,
 ) -> Option<Owed<'r>> {
     let now = report

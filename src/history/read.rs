@@ -149,14 +149,26 @@ impl Store {
         required(folder.read(CHANGE, most(CHANGE)), &folder, CHANGE).map(Some)
     }
 
-    /// Returns the newest session, or `None` if there is none.
+    /// Returns the newest session, or `None` if there is none. A damaged one is an error: `latest`
+    /// must not silently mean the previous one.
     ///
     /// # Errors
     ///
     /// Usage if the newest one is damaged, until it is removed or a newer one begins; incomplete if
     /// the store cannot be read.
     pub fn latest(&self) -> error::Result<Option<SessionId>> {
-        self.newest_sound().map_err(not_listed)?
+        let newest = self.newest().map_err(not_listed)?;
+        let aside = self.aside().map_err(not_listed)?;
+        let damaged = aside.newest_damaged().filter(|id| Some(*id) > newest);
+        let error =
+            damaged.and_then(|id| self.lies_aside(id, &format!("the latest review, {id},")));
+        match (error, newest) {
+            (None, newest) => Ok(newest),
+            (Some(error), None) => Err(error),
+            (Some(error), Some(newest)) => Err(error.hint(format!(
+                "name the one that you mean; the newest that can be read is {newest}"
+            ))),
+        }
     }
 
     /// Reads a session that was not removed meanwhile.
@@ -179,16 +191,12 @@ impl Store {
     }
 
     /// Returns the error about a session, or `Absent` if it was removed during the read.
-    pub(super) fn since(&self, id: SessionId, trouble: Trouble) -> Trouble {
-        match (&trouble, self.still_there(id)) {
+    pub(super) fn damage_or_absence(&self, id: SessionId, trouble: Trouble) -> Trouble {
+        let now = self.sessions().and_then(|s| s.look(&id.to_string()));
+        match (&trouble, now) {
             (Trouble::Damaged(..), Err(Trouble::Absent)) => Trouble::Absent,
             _ => trouble,
         }
-    }
-
-    /// Checks that a session with missing parts was not removed during the read.
-    pub(super) fn still_there(&self, id: SessionId) -> Result<()> {
-        self.sessions()?.look(&id.to_string()).map(drop)
     }
 
     /// Lists the names of sessions, unordered.
@@ -252,7 +260,7 @@ impl Store {
     /// `.corrupt`.
     pub(super) fn unreadable(&self, id: SessionId, trouble: Trouble) -> Error {
         let what = format!("review {id} cannot be read");
-        match self.since(id, trouble) {
+        match self.damage_or_absence(id, trouble) {
             Trouble::Absent => self
                 .lies_aside(id, &format!("review {id}"))
                 .unwrap_or_else(|| self.not_found(id)),

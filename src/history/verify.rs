@@ -9,7 +9,7 @@
 mod seal;
 mod session;
 
-use super::damage::{CorruptEntries, session_of};
+use super::damage::CorruptEntries;
 use super::disk::StoreFolder;
 use super::document::{REQUEST, document};
 use super::link::{self, Break, KnownSession, SessionClaim};
@@ -67,7 +67,7 @@ struct CheckedSession {
     /// Heads in its seals, oldest first.
     heads: Vec<String>,
     /// Its records of other sessions.
-    before: Vec<Head>,
+    earlier_heads: Vec<Head>,
 }
 
 /// A difference from the stored state.
@@ -153,12 +153,12 @@ impl Store {
     /// and removed sessions too.
     fn verify_all(&self) -> Result<Vec<Checked>> {
         // Read before the sessions, as for one session.
-        let mut claims = self.claims_of_latest();
+        let mut claims = self.claims_in_latest();
         let mut all = self.check_all()?;
         // Records of modified sessions are not trusted, nor those of sessions that this version
-        // does not fully understand. The check of one session trusts the latter: see `claims_of`.
+        // does not fully understand. The check of one session trusts the latter: see `claims_in`.
         for s in all.iter().filter(|s| s.checked.is_sound()) {
-            claims.extend(SessionClaim::all(&s.checked.id, &s.before));
+            claims.extend(SessionClaim::all(&s.checked.id, &s.earlier_heads));
         }
         let aside = self.aside()?;
         // Sessions that were created meanwhile are not gaps.
@@ -204,9 +204,7 @@ impl Store {
                 self.root.shown(CORRUPT),
                 self.why_aside(name)
             );
-            let id = session_of(name).filter(|id| id.to_string() == *name);
-            let id = id.map_or_else(|| name.clone(), |id| id.to_string());
-            Checked::gone(id, Some(why), None)
+            Checked::gone(name.clone(), Some(why), None)
         });
         described.collect()
     }
@@ -214,7 +212,7 @@ impl Store {
     /// Returns the records in `latest.json`, which the newest session wrote on this machine. In a
     /// committed store they do not count: its sessions come and go with branches, while this file,
     /// which git ignores, stays.
-    fn claims_of_latest(&self) -> Vec<SessionClaim> {
+    fn claims_in_latest(&self) -> Vec<SessionClaim> {
         let Some(latest) = self.latest_document().filter(|_| !self.shared) else {
             return Vec::new();
         };
@@ -228,15 +226,15 @@ impl Store {
 
     /// Returns the records about a session: in `latest.json`, and in later sessions.
     fn claims_about(&self, id: SessionId) -> Result<Vec<SessionClaim>> {
-        let mut claims = self.claims_of_latest();
-        claims.extend(self.claims_of_later(id)?);
+        let mut claims = self.claims_in_latest();
+        claims.extend(self.claims_in_later_sessions(id)?);
         claims.retain(|c| c.id == id);
         Ok(claims)
     }
 
     /// Returns the records about a session in later ones whose seals show no modification, oldest
     /// first.
-    fn claims_of_later(&self, id: SessionId) -> Result<Vec<SessionClaim>> {
+    fn claims_in_later_sessions(&self, id: SessionId) -> Result<Vec<SessionClaim>> {
         let mut later = self.ids()?;
         later.retain(|later| *later > id);
         later.sort_unstable();
@@ -245,14 +243,14 @@ impl Store {
         };
         let claims = later
             .into_iter()
-            .filter_map(|later| self.claims_of(later, &sessions, id));
+            .filter_map(|later| self.claims_in(later, &sessions, id));
         Ok(claims.flatten().collect())
     }
 
     /// Returns the records about a session in a later one; `None` if it has none, or its seals show
     /// a modification. Unlike in [`Store::verify_all`], the records count if a newer version wrote
     /// a part of the later session.
-    fn claims_of(
+    fn claims_in(
         &self,
         later: SessionId,
         sessions: &StoreFolder,

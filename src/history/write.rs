@@ -1,12 +1,12 @@
 //! Stores sessions, rounds and closings, each atomically.
 
 use super::again::next_round;
-use super::approval::{doubt, not_approved, told};
+use super::approval::{doubt, not_approved};
 use super::chain::{self, Covered};
 use super::disk::{StoreFolder, Unsynced, settle, unique};
 use super::document::{CHANGE, COMPLETE, REQUEST, RESPONSE, REVIEW, SEAL, most, round_name, text};
 use super::lock::Lock;
-use super::owed::{self, Told};
+use super::owed::{self, RoundRecord};
 use super::read::MOST_ROUNDS;
 use super::trouble::{Result, Trouble};
 use super::{LATEST, SESSIONS, SessionId, Store, TMP, prune};
@@ -68,6 +68,13 @@ impl<'a> Draft<'a> {
             tmp,
         })
     }
+
+    /// Creates a folder that contains a change, which is synced.
+    fn with_change(tmp: &'a StoreFolder, change: &Record) -> Result<Self> {
+        let draft = Self::new(tmp)?;
+        settle(&[put(&draft.folder, CHANGE, &change.text)?])?;
+        Ok(draft)
+    }
 }
 
 impl Drop for Draft<'_> {
@@ -113,7 +120,7 @@ impl Store {
         let newest = self.newest()?;
         let id = self.free_id(now, newest, latest.as_ref())?;
         let (mut request, review) = write(&id);
-        request.before = self.before(newest, latest);
+        request.before = self.earlier_heads(newest, latest);
         let request = text(&request)?;
         written.push(put(&draft.folder, REQUEST, &request)?);
         let round = draft.folder.make_new(&round_name(1))?;
@@ -164,10 +171,7 @@ impl Store {
         write: &dyn Fn(u32) -> Review,
     ) -> error::Result<Saved> {
         let tmp = self.root.make(TMP).map_err(|t| self.not_appended(*id, t))?;
-        let draft = Draft::new(&tmp).map_err(|t| self.not_appended(*id, t))?;
-        let written =
-            put(&draft.folder, CHANGE, &change.text).map_err(|t| self.not_appended(*id, t))?;
-        settle(&[written]).map_err(|t| self.not_appended(*id, t))?;
+        let draft = Draft::with_change(&tmp, change).map_err(|t| self.not_appended(*id, t))?;
         let response = response
             .map(|r| text(&r))
             .transpose()
@@ -186,11 +190,18 @@ impl Store {
 
     /// Returns the error for a round that was not stored.
     fn not_appended(&self, id: SessionId, trouble: Trouble) -> Error {
+        let what = format!("the review was not stored as a round of {id}");
+        self.not_changed(id, trouble, what)
+    }
+
+    /// Returns the error for a session that was not changed, because it cannot be read or because
+    /// of `what`.
+    fn not_changed(&self, id: SessionId, trouble: Trouble, what: String) -> Error {
         match trouble {
             Trouble::Absent | Trouble::Damaged(..) | Trouble::Future(..) => {
                 self.unreadable(id, trouble)
             }
-            trouble => trouble.error(format!("the review was not stored as a round of {id}")),
+            trouble => trouble.error(what),
         }
     }
 
@@ -235,7 +246,8 @@ impl Store {
         match response {
             Some(response) => {
                 let name = unique("answer");
-                let written = put(draft.tmp, &name, response).and_then(|file| {
+                fits(&before, RESPONSE, response)?;
+                let written = draft.tmp.write(&name, response).and_then(|file| {
                     files.push(file);
                     settle(&files)
                 });
@@ -287,8 +299,9 @@ impl Store {
         let Some(last) = session.rounds.last() else {
             return Ok(session);
         };
-        let told: Vec<Told<'_>> = session.rounds.iter().map(|r| told(&r.review)).collect();
-        let owed = owed::owed(&told);
+        let rounds = session.rounds.iter().map(|r| RoundRecord::of(&r.review));
+        let rounds: Vec<RoundRecord<'_>> = rounds.collect();
+        let owed = owed::owed(&rounds);
         let blocking: Vec<&Finding> = last
             .review
             .report
@@ -296,7 +309,8 @@ impl Store {
             .iter()
             .filter(|f| f.blocking)
             .collect();
-        let doubt = edited.or_else(|| doubt(&session, &last.review, blocking.len(), &told, &owed));
+        let doubt =
+            edited.or_else(|| doubt(&session, &last.review, blocking.len(), &rounds, &owed));
         if let (Status::Approved, false, Some(doubt)) = (closing.status, force, &doubt) {
             return Err(not_approved(&session, &self.remotes, doubt, &owed));
         }
@@ -341,12 +355,7 @@ impl Store {
 
     /// Returns the error for a session that was not closed.
     fn not_closed(&self, id: SessionId, trouble: Trouble) -> Error {
-        match trouble {
-            Trouble::Absent | Trouble::Damaged(..) | Trouble::Future(..) => {
-                self.unreadable(id, trouble)
-            }
-            trouble => trouble.error(format!("review {id} was not closed")),
-        }
+        self.not_changed(id, trouble, format!("review {id} was not closed"))
     }
 
     /// Replaces the closings of a session.
@@ -356,7 +365,7 @@ impl Store {
     }
 
     /// Returns the heads of earlier sessions for the request of a new one.
-    fn before(&self, newest: Option<SessionId>, latest: Option<Latest>) -> Vec<Head> {
+    fn earlier_heads(&self, newest: Option<SessionId>, latest: Option<Latest>) -> Vec<Head> {
         let Some(newest) = newest else {
             return Vec::new();
         };
@@ -453,11 +462,14 @@ impl Store {
         folder.sync()
     }
 
-    /// Writes a file in `tmp/`, and renames it to its place.
+    /// Writes a file in `tmp/`, and renames it to its place. Fails if it exceeds the size limit for
+    /// reading.
     fn exchange(&self, folder: &StoreFolder, name: &str, bytes: &[u8], wait: Wait) -> Result<()> {
+        // The name in `tmp/` has no limit of its own.
+        fits(folder, name, bytes)?;
         let tmp = self.root.make(TMP)?;
         let new = unique("file");
-        let put = put(&tmp, &new, bytes);
+        let put = tmp.write(&new, bytes);
         let put = put.and_then(|file| {
             if wait == Wait::ForTheDisk {
                 settle(&[file])
@@ -549,11 +561,17 @@ fn place(draft: &Draft<'_>, to: &StoreFolder, name: &str) -> Result<()> {
     synced
 }
 
-/// Writes a file of a session. Fails if it exceeds the size limit for reading.
+/// Writes a file of a draft. Fails if it exceeds the size limit for reading.
 fn put(folder: &StoreFolder, name: &str, bytes: &[u8]) -> Result<Unsynced> {
+    fits(folder, name, bytes)?;
+    folder.write(name, bytes)
+}
+
+/// Rejects the content of a file that exceeds the size limit for reading. `name` is the final one.
+fn fits(folder: &StoreFolder, name: &str, bytes: &[u8]) -> Result<()> {
     if bytes.len() as u64 > most(name) {
         let why = format!("would be larger than {} bytes", most(name));
         return Err(Trouble::Refused(folder.shown(name), why));
     }
-    folder.write(name, bytes)
+    Ok(())
 }

@@ -280,16 +280,13 @@ impl Told<'_> {
     /// approved. `complete` refuses the approval for the same reasons, so the advice must not send
     /// an agent there.
     fn unanswered(&self) -> Option<(Action, String)> {
-        let earlier = self.earlier.iter().map(|e| &e.review);
-        let earlier = earlier.map(|r| owed::Told {
-            report: &r.report,
-            since: r.since.as_ref(),
-        });
-        let now = owed::Told {
+        let earlier = self.earlier.iter();
+        let earlier = earlier.map(|e| owed::RoundRecord::of(e.review));
+        let now = owed::RoundRecord {
             report: self.report,
             since: self.since,
         };
-        let rounds: Vec<owed::Told<'_>> = earlier.chain([now]).collect();
+        let rounds: Vec<owed::RoundRecord<'_>> = earlier.chain([now]).collect();
         let owed = owed::owed(&rounds);
         let (through, unseen): (Vec<Owed<'_>>, Vec<Owed<'_>>) =
             owed.into_iter().partition(|o| o.now.is_some());

@@ -60,14 +60,14 @@ fn entry(state: State, rule: &str) -> ComparedFinding {
 
 /// Returns the names of unresolved findings, with their state.
 fn left(rounds: &[(Report, Since)]) -> Vec<String> {
-    let told: Vec<_> = rounds
+    let rounds: Vec<_> = rounds
         .iter()
-        .map(|(report, since)| Told {
+        .map(|(report, since)| RoundRecord {
             report,
             since: Some(since),
         })
         .collect();
-    owed(&told)
+    owed(&rounds)
         .iter()
         .map(|o| format!("{}: {}", o.name(), state_of(o)))
         .collect()
@@ -219,14 +219,14 @@ fn is_second_blind(blocking: bool, reviewed: usize, total: usize) -> bool {
         all[1].0.coverage.files_reviewed,
         all[1].0.coverage.files_total,
     ) = (reviewed, total);
-    let told: Vec<_> = all
+    let rounds: Vec<_> = all
         .iter()
-        .map(|(report, since)| Told {
+        .map(|(report, since)| RoundRecord {
             report,
             since: Some(since),
         })
         .collect();
-    is_blind(&told)
+    is_blind(&rounds)
 }
 
 #[test]

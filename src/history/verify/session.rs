@@ -49,7 +49,7 @@ pub(super) struct SessionCheck {
     unsealed: Vec<String>,
     newer: Option<String>,
     /// Records of other sessions in its request.
-    before: Vec<Head>,
+    earlier_heads: Vec<Head>,
 }
 
 /// The chain as the seals give it.
@@ -116,7 +116,7 @@ impl SessionCheck {
             edits: Vec::new(),
             unsealed: Vec::new(),
             newer: None,
-            before: Vec::new(),
+            earlier_heads: Vec::new(),
         }
     }
 
@@ -175,7 +175,7 @@ impl SessionCheck {
             id: self.id,
             checked,
             heads,
-            before: self.before,
+            earlier_heads: self.earlier_heads,
         }
     }
 
@@ -400,23 +400,18 @@ impl SessionCheck {
             number,
         } = folders;
         let name = round_name(number);
-        let mut wanted: Vec<(&StoreFolder, &str, u32, String)> = Vec::new();
-        match before {
-            Some(before) => {
-                // The response to the previous round, whose seal is in this round.
-                let path = format!("{}/{RESPONSE}", round_name(number - 1));
-                wanted.push((before, RESPONSE, number - 1, path));
-                wanted.push((round, CHANGE, number, format!("{name}/{CHANGE}")));
-            }
-            None => {
-                wanted.push((session, REQUEST, number, REQUEST.to_owned()));
-                wanted.push((session, CHANGE, number, CHANGE.to_owned()));
-            }
-        }
-        wanted.push((round, REVIEW, number, format!("{name}/{REVIEW}")));
+        let [first, change] = match before {
+            // The response to the previous round, whose seal is in this round.
+            Some(before) => [
+                (before, format!("{}/{RESPONSE}", round_name(number - 1))),
+                (round, format!("{name}/{CHANGE}")),
+            ],
+            None => [(session, REQUEST.to_owned()), (session, CHANGE.to_owned())],
+        };
         let mut files = Vec::new();
-        for (folder, file, of_round, path) in wanted {
-            if let Some(bytes) = self.bytes(folder, file, Some(of_round), &path)? {
+        for (folder, path) in [first, change, (round, format!("{name}/{REVIEW}"))] {
+            // Each difference is reported for the round whose seal covers the file.
+            if let Some(bytes) = self.bytes(folder, file_name(&path), Some(number), &path)? {
                 files.push((path, bytes));
             }
         }
@@ -427,12 +422,12 @@ impl SessionCheck {
     fn documents(&mut self, number: u32, files: &[SealedFile]) -> Vec<NewerFile> {
         let mut newer = Vec::new();
         for (path, bytes) in files {
-            let parsed = match path.rsplit('/').next() {
-                Some(REQUEST) => self
+            let parsed = match file_name(path) {
+                REQUEST => self
                     .parsed::<StoredRequest>(bytes, |r| &r.review_id)
-                    .map(|r| self.before = r.before),
-                Some(REVIEW) => self.parsed::<Review>(bytes, |r| &r.review_id).map(drop),
-                Some(RESPONSE) => self.parsed::<Response>(bytes, |r| &r.review_id).map(drop),
+                    .map(|r| self.earlier_heads = r.before),
+                REVIEW => self.parsed::<Review>(bytes, |r| &r.review_id).map(drop),
+                RESPONSE => self.parsed::<Response>(bytes, |r| &r.review_id).map(drop),
                 _ => Ok(()),
             };
             match parsed {
@@ -539,6 +534,11 @@ fn list<'d>(document: &'d Value, field: &str) -> &'d [Value] {
         .and_then(Value::as_array)
         .map(Vec::as_slice)
         .unwrap_or_default()
+}
+
+/// Returns the name of a file from its path relative to the session.
+fn file_name(path: &str) -> &str {
+    path.rsplit_once('/').map_or(path, |(_, name)| name)
 }
 
 /// Returns true for the name of a part of a session.

@@ -274,6 +274,28 @@ fn a_file_larger_than_any_that_is_written_is_not_read() {
     assert!(error.causes.join(" ").contains("larger than"), "{error:?}");
 }
 
+#[test]
+fn decisions_larger_than_any_that_are_read_are_not_written() {
+    let yard = Yard::new();
+    let store = yard.store();
+    let most = vec![b'#'; 4 << 20];
+    store.decide(|_| Ok(most.clone())).unwrap();
+    let larger = vec![b'#'; (4 << 20) + 1];
+    for written in [
+        store.decide(|_| Ok(larger.clone())),
+        store.propose(|_| Ok(larger.clone())),
+    ] {
+        let causes = written.unwrap_err().causes.join(" ");
+        assert!(
+            causes.contains("s.toml would be larger than 4194304 bytes"),
+            "{causes}"
+        );
+    }
+    assert!(!yard.path("proposals.toml").exists());
+    store.decide(|old| Ok(old.unwrap_or_default())).unwrap();
+    assert_eq!(std::fs::read(yard.path("dispositions.toml")).unwrap(), most);
+}
+
 /// Pseudo-random numbers, deterministic for a seed (xorshift).
 struct Dice(u64);
 

@@ -110,6 +110,31 @@ fn the_round_that_was_edited_is_named_and_no_other() {
 }
 
 #[test]
+fn a_response_is_reported_for_the_round_whose_seal_covers_it() {
+    const FILE: &str = "round-1/response.json";
+    let edits: [Harm; 4] = [
+        |path| std::fs::write(path, "{").unwrap(),
+        |path| std::fs::write(path, "").unwrap(),
+        |path| std::fs::remove_file(path).unwrap(),
+        |path| {
+            std::fs::remove_file(path).unwrap();
+            std::fs::create_dir(path).unwrap();
+        },
+    ];
+    for (n, edit) in edits.iter().enumerate() {
+        let (yard, session, _) = session();
+        edit(&yard.path(&format!("sessions/{session}/{FILE}")));
+        let mut edits = check(&yard, &session).edits;
+        edits.retain(|e| e.file == FILE);
+        assert!(!edits.is_empty(), "edit {n}");
+        assert!(
+            edits.iter().all(|e| e.round == Some(2)),
+            "edit {n}: {edits:?}"
+        );
+    }
+}
+
+#[test]
 fn files_that_come_or_go_are_found() {
     let cases: [(&str, Harm); 8] = [
         ("round-1/response.json", |s| {
