@@ -8,8 +8,8 @@ use super::glob;
 
 /// Patterns that one pattern with alternatives may expand to, at most.
 const MOST: usize = 64;
-/// Parts (folders and characters) of all expansions of one pattern, at most.
-const MOST_PARTS: usize = 4096;
+/// Tokens of all expansions of one pattern, at most.
+const MOST_TOKENS: usize = 4096;
 
 /// The remaining work for proofs. When it is used up, all proofs fail.
 #[derive(Debug)]
@@ -255,11 +255,11 @@ fn characters_differ((a, b): (&GlobToken, &GlobToken)) -> Option<bool> {
 /// Expands a pattern into shapes; `None` if a part of it is not understood.
 fn shapes(pattern: &str) -> Option<Vec<GlobShape>> {
     let mut shapes = Vec::new();
-    let mut parts = 0;
+    let mut count = 0;
     for form in glob::forms(pattern).ok()? {
         for tokens in expanded(&form)? {
-            parts += tokens.len();
-            if shapes.len() >= MOST || parts > MOST_PARTS {
+            count += tokens.len();
+            if shapes.len() >= MOST || count > MOST_TOKENS {
                 return None;
             }
             shapes.push(shape(&tokens)?);
@@ -302,7 +302,7 @@ fn expanded(form: &str) -> Option<Vec<Vec<GlobToken>>> {
                     .map(move |end: &Vec<GlobToken>| [&start[..], end].concat())
             })
             .collect();
-        if all.iter().map(Vec::len).sum::<usize>() > MOST_PARTS {
+        if all.iter().map(Vec::len).sum::<usize>() > MOST_TOKENS {
             return None;
         }
     }

@@ -53,19 +53,20 @@ struct PolicyVersions<'a> {
 
 /// Compares two versions of the project's file; `None`: the file does not exist.
 ///
-/// `severity` returns the built-in severity of a rule, if it is known. An invalid old version
-/// counts as no file. An invalid new version counts as weaker: after the merge, every gate would
-/// fail.
+/// `built_in_severity` returns the built-in severity of a rule, if it is known. An invalid old
+/// version counts as no file. An invalid new version counts as weaker: after the merge, every gate
+/// would fail.
 pub fn weakened(
-    base: Option<&[u8]>,
-    head: Option<&[u8]>,
-    severity: impl Fn(&str) -> Option<Severity>,
+    old: Option<&[u8]>,
+    new: Option<&[u8]>,
+    built_in_severity: impl Fn(&str) -> Option<Severity>,
 ) -> Vec<Weakening> {
-    if base == head {
+    if old == new {
         return Vec::new();
     }
-    let old = policy_or_default(base);
-    let new = match head.map(policy) {
+    let is_deleted = new.is_none();
+    let old = policy_or_default(old);
+    let new = match new.map(policy) {
         None => Policy::default(),
         Some(Ok(new)) => new,
         Some(Err(line)) => {
@@ -74,13 +75,13 @@ pub fn weakened(
         }
     };
     let mut found = Vec::new();
-    if head.is_none() {
+    if is_deleted {
         found.push(Weakening::of_file(None, "the policy file is deleted"));
     }
     let versions = PolicyVersions {
         old: &old,
         new: &new,
-        built_in_severity: &severity,
+        built_in_severity: &built_in_severity,
     };
     found.extend(versions.weaker_keys());
     found.extend(path_rules::weaker_path_rules(&old, &new));
@@ -91,38 +92,38 @@ pub fn weakened(
 /// Returns the instructions for models that the new version adds: new or longer guidelines, and
 /// further documents. They do not weaken the policy by themselves. An invalid version has no
 /// instructions.
-pub fn new_instructions(base: Option<&[u8]>, head: Option<&[u8]>) -> Vec<Weakening> {
-    guidelines::new_instructions(&policy_or_default(base), &policy_or_default(head))
+pub fn new_instructions(old: Option<&[u8]>, new: Option<&[u8]>) -> Vec<Weakening> {
+    guidelines::new_instructions(&policy_or_default(old), &policy_or_default(new))
 }
 
-/// Returns true if the current version sets a key that decides which programs run, where data goes,
-/// or which model the enabled backends ask, and the earlier version does not set the same value.
+/// Returns true if the new version sets a key that decides which programs run, where data goes, or
+/// which model the enabled backends ask, and the old version does not set the same value.
 /// `None`: the file does not exist. An invalid version sets nothing.
 ///
 /// Which backends are enabled is not compared: [`weakened`] reports a removed one, in the direction
 /// in which it is removed.
-pub fn selects_other_programs_or_models(now: Option<&[u8]>, earlier: Option<&[u8]>) -> bool {
-    let (now, earlier) = (policy_or_default(now), policy_or_default(earlier));
+pub fn selects_other_programs_or_models(old: Option<&[u8]>, new: Option<&[u8]>) -> bool {
+    let (old, new) = (policy_or_default(old), policy_or_default(new));
     TABLES
         .iter()
         .flat_map(|table| table.keys)
         .filter(|key| decides_programs_or_destinations(key))
-        .any(|key| sets_other_value(key, &now, &earlier))
-        || now
+        .any(|key| sets_other_value(key, &old, &new))
+        || new
             .review
             .backends
             .iter()
-            .filter_map(|name| now.backend(name))
-            .any(|backend| is_other_backend(backend, &backend_or_default(&earlier, &backend.name)))
+            .filter_map(|name| new.backend(name))
+            .any(|backend| is_other_backend(&backend_or_default(&old, &backend.name), backend))
 }
 
 /// Returns true if a backend asks another model, runs another program or sends data elsewhere than
-/// it did earlier.
-fn is_other_backend(now: &Backend, earlier: &Backend) -> bool {
+/// it did in the old version.
+fn is_other_backend(old: &Backend, new: &Backend) -> bool {
     BACKEND
         .iter()
         .filter(|key| decides_programs_or_destinations(key) || key.name == "model")
-        .any(|key| sets_other_value(key, now, earlier))
+        .any(|key| sets_other_value(key, old, new))
 }
 
 /// Returns true for a key that decides which programs run or where data goes.
@@ -130,10 +131,10 @@ fn decides_programs_or_destinations<T>(key: &PolicyKey<T>) -> bool {
     matches!(key.weaker, Weaker::Different)
 }
 
-/// Returns true if a key is set now, and had another value earlier.
-fn sets_other_value<T>(key: &PolicyKey<T>, now: &T, earlier: &T) -> bool {
-    let value = (key.get)(now);
-    value != PolicyValue::Unset && value != (key.get)(earlier)
+/// Returns true if the new version sets a key, and the old one has another value.
+fn sets_other_value<T>(key: &PolicyKey<T>, old: &T, new: &T) -> bool {
+    let value = (key.get)(new);
+    value != PolicyValue::Unset && value != (key.get)(old)
 }
 
 /// Returns the `[rules]` of one version of the project's file; `None` if the version is invalid.
@@ -197,27 +198,27 @@ impl PolicyVersions<'_> {
         for table in TABLES {
             for key in table.keys {
                 let full = keys::full(table.name, key.name);
-                found.extend(self.weaker_key(key, &full, (self.old, self.new)));
+                found.extend(self.weaker_key(key, &full, self.old, self.new));
             }
         }
         for backend in &self.new.backends {
             let old = backend_or_default(self.old, &backend.name);
             for key in BACKEND {
                 let full = format!("backend.{}.{}", backend.name, key.name);
-                found.extend(self.weaker_key(key, &full, (&old, backend)));
+                found.extend(self.weaker_key(key, &full, &old, backend));
             }
         }
         found
     }
 
     /// Compares the values of one key in the old and the new version of its table.
-    fn weaker_key<T>(&self, key: &PolicyKey<T>, full: &str, tables: (&T, &T)) -> Vec<Weakening> {
-        let (was, is) = ((key.get)(tables.0), (key.get)(tables.1));
-        if was == is || self.is_default_of_depth(full) {
+    fn weaker_key<T>(&self, key: &PolicyKey<T>, full: &str, old: &T, new: &T) -> Vec<Weakening> {
+        let (old, new) = ((key.get)(old), (key.get)(new));
+        if old == new || self.is_default_of_depth(full) {
             return Vec::new();
         }
         let line = self.new.origin_of(full).line;
-        value::descriptions(key.weaker, &was, &is, self)
+        value::descriptions(key.weaker, &old, &new, self)
             .into_iter()
             .map(|how| Weakening {
                 key: full.to_owned(),

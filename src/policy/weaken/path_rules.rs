@@ -73,13 +73,13 @@ pub(super) fn weaker_path_rules(old: &Policy, new: &Policy) -> Vec<Weakening> {
     let mut found = Vec::new();
     let mut reported: HashSet<&str> = HashSet::new();
     let mut budget = ProofBudget::default();
-    for is in 0..new.entries.len() {
-        for was in 0..old.entries.len() {
+    for new_at in 0..new.entries.len() {
+        for old_at in 0..old.entries.len() {
             let pair = EntryPair {
                 old: &old,
                 new: &new,
-                was,
-                is,
+                old_at,
+                new_at,
             };
             let Some(pattern) = pair.pattern().filter(|p| !reported.contains(p)) else {
                 continue;
@@ -116,33 +116,33 @@ struct EntryPair<'e, 'a> {
     old: &'e PathEntries<'a>,
     new: &'e PathEntries<'a>,
     /// Position in `old`.
-    was: usize,
+    old_at: usize,
     /// Position in `new`.
-    is: usize,
+    new_at: usize,
 }
 
 impl<'a> EntryPair<'_, 'a> {
     /// Returns the old entry.
-    fn was(&self) -> &PathEntry<'a> {
-        &self.old.entries[self.was]
+    fn old_entry(&self) -> &PathEntry<'a> {
+        &self.old.entries[self.old_at]
     }
 
     /// Returns the new entry.
-    fn is(&self) -> &PathEntry<'a> {
-        &self.new.entries[self.is]
+    fn new_entry(&self) -> &PathEntry<'a> {
+        &self.new.entries[self.new_at]
     }
 
     /// Returns the pattern that the pair is reported for: that of the new entry, or that of the old
     /// one if the new entry is the top level. `None` for two top levels.
     fn pattern(&self) -> Option<&'a str> {
-        self.is().pattern.or(self.was().pattern)
+        self.new_entry().pattern.or(self.old_entry().pattern)
     }
 
     /// Describes the common paths of both entries.
     fn paths(&self, pattern: &str) -> String {
-        match (self.was().pattern, self.is().pattern) {
-            (Some(was), Some(is)) if was != is => {
-                format!("paths that match both {was} and {is}")
+        match (self.old_entry().pattern, self.new_entry().pattern) {
+            (Some(old), Some(new)) if old != new => {
+                format!("paths that match both {old} and {new}")
             }
             _ => pattern.to_owned(),
         }
@@ -159,20 +159,20 @@ impl<'a> EntryPair<'_, 'a> {
     /// Describes how the new entry sets less than the old one for a key. `None` also if one of them
     /// does not set the key.
     fn sets_less(&self, key: ThresholdKey) -> Option<String> {
-        let (was, is) = (self.was(), self.is());
+        let (old, new) = (self.old_entry(), self.new_entry());
         match key {
             ThresholdKey::BlockOn => {
-                let gone = no_longer_included(was.block_on?, is.block_on?).next()?;
+                let gone = no_longer_included(old.block_on?, new.block_on?).next()?;
                 Some(format!("block_on no longer includes {gone}"))
             }
             ThresholdKey::WarnOn => {
-                let old = self.old.thresholds(was, was.warn_on?);
-                let new = self.new.thresholds(is, is.warn_on?);
-                let gone = no_longer_warning(old, new).next()?;
+                let was = self.old.thresholds(old, old.warn_on?);
+                let is = self.new.thresholds(new, new.warn_on?);
+                let gone = no_longer_warning(was, is).next()?;
                 Some(format!("warn_on no longer includes {gone}"))
             }
             ThresholdKey::MinConfidence => {
-                let (was, is) = (was.min_confidence?, is.min_confidence?);
+                let (was, is) = (old.min_confidence?, new.min_confidence?);
                 let (from, to) = (was.name(), is.name());
                 (is > was).then(|| format!("min_confidence changes from {from} to {to}"))
             }
@@ -181,17 +181,17 @@ impl<'a> EntryPair<'_, 'a> {
 
     /// Returns false if it is proven that the two entries decide together for no path.
     fn can_decide(&self, key: ThresholdKey, budget: &mut ProofBudget) -> bool {
-        let (was, is) = (&self.was().area, &self.is().area);
-        if was.is_apart_from(is, budget) {
+        let (old, new) = (&self.old_entry().area, &self.new_entry().area);
+        if old.is_apart_from(new, budget) {
             return false;
         }
-        let later_old = self.old.entries[self.was + 1..].iter();
-        let later_new = self.new.entries[self.is + 1..].iter();
+        let later_old = self.old.entries[self.old_at + 1..].iter();
+        let later_new = self.new.entries[self.new_at + 1..].iter();
         // An area that covers one of the two covers all of their common paths.
         !later_old
             .chain(later_new)
             .filter(|later| later.sets(key))
-            .any(|later| is.is_within(&later.area, budget) || was.is_within(&later.area, budget))
+            .any(|later| new.is_within(&later.area, budget) || old.is_within(&later.area, budget))
     }
 }
 
@@ -229,7 +229,7 @@ impl<'a> PathEntries<'a> {
                 .iter()
                 .zip(&other.entries)
                 .skip(1)
-                .all(|(a, b)| a.pattern == b.pattern && a.values() == b.values())
+                .all(|(a, b)| a.sets_same(b))
     }
 
     /// Returns the line of the last entry with a pattern; `None` if the version does not have it.
@@ -276,15 +276,12 @@ impl<'a> PathEntry<'a> {
         }
     }
 
-    /// Returns the values of all keys.
-    fn values(
-        &self,
-    ) -> (
-        Option<&'a [Severity]>,
-        Option<&'a [Severity]>,
-        Option<Confidence>,
-    ) {
-        (self.block_on, self.warn_on, self.min_confidence)
+    /// Returns true if both entries set the same values for the same pattern.
+    fn sets_same(&self, other: &Self) -> bool {
+        self.pattern == other.pattern
+            && self.block_on == other.block_on
+            && self.warn_on == other.warn_on
+            && self.min_confidence == other.min_confidence
     }
 }
 

@@ -153,7 +153,7 @@ impl TargetTip {
             return Ok(Some(TipReason::Stricter));
         }
         Ok(
-            policy::selects_other_programs_or_models(now.as_deref(), before.as_deref())
+            policy::selects_other_programs_or_models(before.as_deref(), now.as_deref())
                 .then_some(TipReason::Elsewhere),
         )
     }
