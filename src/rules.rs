@@ -417,17 +417,6 @@ impl RuleSet {
         signs::of(self, lines, around, wide)
     }
 
-    /// Returns true if [`Self::lower_moved`] can lower a finding.
-    pub(crate) fn may_be_moved(&self, finding: &Finding) -> bool {
-        scan::known::moved::may_be_moved(self, finding)
-    }
-
-    /// Lowers each finding on code that the change moved from another file to a suggestion.
-    /// `files`: the files of the findings, and those with removed lines.
-    pub(crate) fn lower_moved(&self, files: &[FileChange], findings: &mut [&mut Finding]) {
-        scan::known::moved::lower_moved(self, files, findings);
-    }
-
     /// Reports findings that only the whole change shows. `tree` reads the few files that the rules
     /// need.
     pub fn scan_change(
@@ -688,6 +677,11 @@ impl RuleSet {
             let of_team = self.team.rules.iter().position(|r| r.id == id)?;
             Some((catalog::RULES.len() + of_team) as u16)
         })
+    }
+
+    /// Returns the rule with an ID, built-in or of the team.
+    fn rule_named(&self, id: &str) -> Option<&Rule> {
+        self.index_of(id).map(|index| self.rule(index))
     }
 
     /// Returns true for a rule of the catalogue, false for a rule of a team.

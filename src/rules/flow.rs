@@ -57,29 +57,19 @@ pub use trigger::{Trigger, has_sink};
 /// A language whose files can be analysed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FlowLanguage {
-    /// Python.
     Python,
     /// JavaScript, with JSX.
     JavaScript,
-    /// TypeScript.
     TypeScript,
     /// TypeScript with JSX.
     Tsx,
-    /// Java.
     Java,
-    /// Kotlin.
     Kotlin,
-    /// Go.
     Go,
-    /// PHP.
     Php,
-    /// Ruby.
     Ruby,
-    /// C#.
     CSharp,
-    /// C.
     C,
-    /// C++.
     Cpp,
 }
 
@@ -212,11 +202,8 @@ pub enum Proof {
 /// How certain a finding is. Later is more certain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FlowCertainty {
-    /// Not certain.
     Low,
-    /// Probable.
     Medium,
-    /// Certain.
     High,
 }
 
@@ -234,13 +221,10 @@ pub enum StepRole {
 /// A position that the data passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathStep {
-    /// Line number, counted from 1.
-    pub line: u32,
     /// The first byte in the file.
     pub start: usize,
     /// The byte after the last.
     pub end: usize,
-    /// The role of the step.
     pub role: StepRole,
 }
 
@@ -257,11 +241,9 @@ impl PathStep {
 /// A finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flow {
-    /// The subject.
     pub subject: FlowSubject,
     /// From the source to the sink. The sink is last.
     pub steps: Vec<PathStep>,
-    /// Strength of the proof.
     pub proof: Proof,
     /// Name of the source in messages.
     pub source_label: &'static str,
@@ -271,7 +253,6 @@ pub struct Flow {
     pub sink_label: &'static str,
     /// CWE number of the weakness, if it differs from the weakness of the subject.
     pub cwe: Option<u32>,
-    /// How certain it is.
     pub confidence: FlowCertainty,
     /// What reaches the sink starts with a constant text that is no markup.
     pub starts_as_text: bool,
@@ -283,13 +264,9 @@ pub struct Flow {
 /// finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntryTexts {
-    /// The title.
     pub title: Option<&'static str>,
-    /// The message.
     pub message: Option<&'static str>,
-    /// The suggestion.
     pub suggestion: Option<&'static str>,
-    /// Highest severity of the finding.
     pub severity_max: Option<Severity>,
 }
 
@@ -317,6 +294,7 @@ pub struct Analysis {
 
 /// Returns the words of the rules that the tables name for calls.
 pub fn call_words() -> impl Iterator<Item = &'static str> {
+    // The other languages share the tables of these.
     let all = [
         FlowLanguage::Python,
         FlowLanguage::JavaScript,
@@ -377,6 +355,8 @@ pub(super) fn analyse_parsed(
         return Analysis::default();
     };
     let module = lower::module(language, tree.root_node(), text);
+    // A run of the parts without a result has mostly found a flow through an added line. A run of
+    // the same functions in the whole tree would find it too, so all functions run at once.
     let run = near
         .filter(|_| parts.is_none())
         .and_then(|near| start::run_near(language, &module, text, near.added))

@@ -357,8 +357,7 @@ fn is_weak_in_doubt(rules: &RuleSet, index: u16) -> bool {
         .checks
         .iter()
         .any(|c| super::secret::is_for_key_headers(c));
-    let knows_issuer =
-        super::secret::overlap::knowledge(&rule.id) == super::secret::overlap::ISSUER;
+    let knows_issuer = super::secret::overlap::knows_issuer(&rule.id);
     let is_proven = match rule.matcher {
         Matcher::Pattern | Matcher::Structural if rule.secret => knows_issuer && !is_key,
         Matcher::Pattern

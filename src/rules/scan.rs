@@ -26,7 +26,7 @@ use crate::diff::{Body, FileChange, LineBlock, LineNo, TextChange};
 use crate::finding::listing::{Counted, Floor};
 use crate::finding::{Category, Finding, Severity};
 use flow::Followed;
-use matches::{SecretHit, offsets};
+use matches::{RuleHit, offsets};
 use statement::KnownStatement;
 use std::cell::OnceCell;
 use std::collections::HashSet;
@@ -34,7 +34,7 @@ use std::ops::Range;
 
 pub(super) mod flow;
 pub(super) mod join;
-pub(super) mod known;
+mod known;
 mod layout;
 mod place;
 mod stand_in;
@@ -200,14 +200,14 @@ fn reading(
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RuleFit {
     Unknown,
-    /// Language, path and scope fit.
-    Applies,
-    /// The conditions on the whole file fit too.
-    Looks,
+    /// Language, path and scope fit. The conditions on the whole file are not evaluated yet.
+    FitsPath,
+    /// The conditions on the whole file fit too: the rule reports its matches.
+    Reports,
     /// The rule applies, but its matches in this file are harmless.
     Spares,
     /// A structural rule with a literal near the added lines: it is matched on the tree.
-    Wanted,
+    Structural,
     Not,
 }
 
@@ -271,7 +271,7 @@ struct FileScan<'a> {
     run: Option<(TextRun<'a>, usize)>,
     /// Secrets of the block, reported when all of them are known. Of several rules that match one
     /// text, the most knowledgeable one reports it.
-    secrets: Vec<SecretHit>,
+    secrets: Vec<RuleHit<'static>>,
     /// Matches in the block that issuer-specific rules do not report.
     spared: Vec<Spared>,
     /// Memory ranges of the blocks of added lines, computed on first use.
@@ -298,15 +298,17 @@ struct FileScan<'a> {
 }
 
 impl Visitor for FileScan<'_> {
+    /// Returns true if the matches of a rule are searched: also those of a rule that spares them,
+    /// because they keep other rules from reporting the same text.
     fn accepts(&mut self, rule: u16) -> bool {
         if self.fits.is_empty() {
             self.fits = vec![RuleFit::Unknown; self.reporter.rules.len()];
         }
         let known = self.fits[usize::from(rule)];
         if known != RuleFit::Unknown {
-            return !matches!(known, RuleFit::Not | RuleFit::Wanted);
+            return !matches!(known, RuleFit::Not | RuleFit::Structural);
         }
-        let fit = self.fit(rule);
+        let fit = self.fit_by_path(rule);
         self.fits[usize::from(rule)] = fit;
         fit != RuleFit::Not
     }
@@ -336,18 +338,18 @@ impl Visitor for FileScan<'_> {
         if self.is_guarded(found) {
             return false;
         }
-        match self.settled(found.rule) {
+        match self.fit_by_content(found.rule) {
             RuleFit::Spares => self.spare(found),
-            RuleFit::Looks => {
+            RuleFit::Reports => {
                 if self.block_fits(found) {
-                    self.report(
-                        found.rule,
-                        &found.line,
-                        found.line_index,
-                        &found.secret,
-                        None,
-                    );
-                } else if knows_issuer(rule) {
+                    self.report(RuleHit {
+                        rule: found.rule,
+                        line: found.line.clone(),
+                        line_index: found.line_index,
+                        span: found.secret.clone(),
+                        detail: None,
+                    });
+                } else if can_spare(rule) {
                     self.spare(found);
                 }
             }
@@ -357,8 +359,13 @@ impl Visitor for FileScan<'_> {
     }
 
     fn spared(&mut self, found: &Match) {
-        let knows = knows_issuer(self.reporter.rules.rule(found.rule));
-        if knows && matches!(self.settled(found.rule), RuleFit::Looks | RuleFit::Spares) {
+        let rules = self.reporter.rules;
+        if can_spare(rules.rule(found.rule))
+            && matches!(
+                self.fit_by_content(found.rule),
+                RuleFit::Reports | RuleFit::Spares
+            )
+        {
             self.spare(found);
         }
     }
@@ -399,9 +406,9 @@ impl Visitor for FileScan<'_> {
 
 impl<'a> FileScan<'a> {
     /// Returns the fit of a rule to this file after checking the conditions on the whole file.
-    fn settled(&mut self, rule: u16) -> RuleFit {
+    fn fit_by_content(&mut self, rule: u16) -> RuleFit {
         let at = usize::from(rule);
-        if self.fits[at] == RuleFit::Applies {
+        if self.fits[at] == RuleFit::FitsPath {
             let rules = self.reporter.rules;
             let whole = self.file.text().and_then(|t| t.new.whole());
             let (compiled, rule) = (rules.compiled(rule), rules.rule(rule));
@@ -410,9 +417,9 @@ impl<'a> FileScan<'a> {
             let sees = whole.is_some() || !(rule.secret && rule.severity == Severity::Suggestion);
             self.fits[at] = match compiled {
                 Some(c) if c.file_fits(whole) && (sees || rule.file_has.is_empty()) => {
-                    RuleFit::Looks
+                    RuleFit::Reports
                 }
-                Some(c) if knows_issuer(rule) && c.file_spares(whole) => RuleFit::Spares,
+                Some(c) if can_spare(rule) && c.file_spares(whole) => RuleFit::Spares,
                 _ => RuleFit::Not,
             };
         }
@@ -502,13 +509,13 @@ impl<'a> FileScan<'a> {
                 .team
                 .with_filter(|f| walk::walk(rules, f, hay, &mut scratch, self));
             if text.new.is_joined() {
-                self.secrets();
+                self.report_secrets();
                 continue;
             }
             self.decoded(&mut scratch);
-            self.placed();
+            self.report_placed();
             self.joined(&mut scratch);
-            self.secrets();
+            self.report_secrets();
             if self.scope == Scope::All && self.is_first {
                 self.unicode();
             }
@@ -584,8 +591,8 @@ impl<'a> FileScan<'a> {
             .admits(rule.place, rule.languages, *offset + at)
     }
 
-    /// Returns how a rule fits files like this one.
-    fn fit(&mut self, index: u16) -> RuleFit {
+    /// Returns the fit of a rule to this file by language, path and scope.
+    fn fit_by_path(&mut self, index: u16) -> RuleFit {
         let rules = self.reporter.rules;
         let rule = rules.rule(index);
         if !rules.is_enabled(index) || (self.scope == Scope::Secrets && !rule.secret) {
@@ -606,8 +613,8 @@ impl<'a> FileScan<'a> {
                 || is_chosen_setting(rule));
         match rule.not_paths.iter().any(|g| glob::matches(g, path)) {
             _ if !applies => RuleFit::Not,
-            false => RuleFit::Applies,
-            true if knows_issuer(rule) => RuleFit::Spares,
+            false => RuleFit::FitsPath,
+            true if can_spare(rule) => RuleFit::Spares,
             true => RuleFit::Not,
         }
     }
@@ -661,7 +668,7 @@ impl<'a> FileScan<'a> {
     }
 
     /// Returns the rule of a matcher that is implemented in code, if the rule applies to this file.
-    fn rule_of(&mut self, matcher: Matcher) -> Option<u16> {
+    fn rule_of_matcher(&mut self, matcher: Matcher) -> Option<u16> {
         let rule = catalog::RULES.iter().position(|r| r.matcher == matcher)? as u16;
         self.accepts(rule).then_some(rule)
     }
@@ -691,7 +698,13 @@ impl<'a> FileScan<'a> {
         if is_test && self.place(line.start) == Place::String {
             return;
         }
-        self.report(rule, &line, line_index, &line.clone(), None);
+        self.report(RuleHit {
+            rule,
+            span: line.clone(),
+            line,
+            line_index,
+            detail: None,
+        });
     }
 
     /// Returns true if the change adds the line that starts at a byte of the current run.
@@ -730,11 +743,11 @@ fn is_chosen_setting(rule: &catalog::Rule) -> bool {
 /// Returns true if a rule knows the secrets of one issuer, so that the matches it spares are
 /// harmless. A rule of severity suggestion does not count, because it may spare matches that are
 /// not harmless.
-fn knows_issuer(rule: &catalog::Rule) -> bool {
+fn can_spare(rule: &catalog::Rule) -> bool {
     rule.secret
         && rule.severity != Severity::Suggestion
         && rule.matcher == Matcher::Pattern
-        && secret::overlap::knowledge(&rule.id) == secret::overlap::ISSUER
+        && secret::overlap::knows_issuer(&rule.id)
 }
 
 fn address(range: Range<*const u8>) -> Range<usize> {

@@ -25,10 +25,7 @@ impl<'m> FlowRun<'m> {
     pub(super) fn argument(&mut self, a: &Arg) -> GivenArg {
         let value = match &self.module.expr(a.value).kind {
             // A function literal runs when its caller is known.
-            ExprKind::Function(f) => FlowValue {
-                what: What::Function(*f),
-                ..FlowValue::default()
-            },
+            ExprKind::Function(f) => FlowValue::defined(What::Function(*f)),
             ExprKind::Collection(_) => {
                 let before = self.options_at.replace(self.frames.len());
                 let value = self.eval(a.value);
@@ -63,12 +60,7 @@ impl<'m> FlowRun<'m> {
             ExprKind::Int(i) => return FlowValue::constant(Const::Int(*i)),
             ExprKind::Bool(b) => return FlowValue::constant(Const::Bool(*b)),
             ExprKind::Null => return FlowValue::constant(Const::Null),
-            ExprKind::Function(f) => {
-                return FlowValue {
-                    what: What::Function(*f),
-                    ..FlowValue::default()
-                };
-            }
+            ExprKind::Function(f) => return FlowValue::defined(What::Function(*f)),
             _ => {}
         }
         self.spend();
@@ -124,10 +116,7 @@ impl<'m> FlowRun<'m> {
     pub(super) fn callable(&mut self, base: &FlowValue, name: Sym) -> FlowValue {
         if let What::Instance(c) | What::Class(c) = base.what {
             if let Some(f) = self.method(c, name) {
-                return FlowValue {
-                    what: What::Function(f),
-                    ..FlowValue::default()
-                };
+                return FlowValue::defined(What::Function(f));
             }
             // `Class.new(…)`.
             if let (What::Class(_), "new") = (base.what, self.module.word(name)) {
@@ -163,16 +152,10 @@ impl<'m> FlowRun<'m> {
             return v.clone();
         }
         if let Some(f) = self.class().and_then(|c| self.method(c, name)) {
-            return FlowValue {
-                what: What::Function(f),
-                ..FlowValue::default()
-            };
+            return FlowValue::defined(What::Function(f));
         }
         if let Some(f) = self.functions.get(&name) {
-            return FlowValue {
-                what: What::Function(*f),
-                ..FlowValue::default()
-            };
+            return FlowValue::defined(What::Function(*f));
         }
         if let Some(c) = self.classes.get(&name).copied() {
             return FlowValue {
@@ -232,16 +215,9 @@ impl<'m> FlowRun<'m> {
     }
 
     /// Evaluates a call.
-    pub(super) fn call(
-        &mut self,
-        id: ExprId,
-        callee: ExprId,
-        args: &'m [Arg],
-        span: ByteSpan,
-    ) -> FlowValue {
-        let target = self.callee(callee);
+    pub(super) fn call(&mut self, callee: ExprId, args: &'m [Arg], span: ByteSpan) -> FlowValue {
+        let mut target = self.callee(callee);
         let given: Vec<GivenArg> = args.iter().map(|a| self.argument(a)).collect();
-        let mut target = target;
         let mut path = target.path.map(|p| self.paths.call(p, Calling::Plain));
         if let (Some((of, _)), Some(name)) = (&target.receiver, target.name)
             && path.is_none_or(|p| self.paths.hits(p).is_empty())
@@ -258,7 +234,7 @@ impl<'m> FlowRun<'m> {
         }
         let given = self.with_bound(&target.value, given, callee);
         self.check_indirect(&target, &given, at);
-        let mut result = self.apply(&target, path, &given, at, id);
+        let mut result = self.apply(&target, path, &given, at);
         if let Some(v) = self.run_callbacks(&target, &given, at) {
             result = v;
         }
@@ -266,13 +242,7 @@ impl<'m> FlowRun<'m> {
     }
 
     /// Evaluates `new`.
-    pub(super) fn create(
-        &mut self,
-        id: ExprId,
-        class: ExprId,
-        args: &'m [Arg],
-        span: ByteSpan,
-    ) -> FlowValue {
+    pub(super) fn create(&mut self, class: ExprId, args: &'m [Arg], span: ByteSpan) -> FlowValue {
         let target = self.callee(class);
         let given: Vec<GivenArg> = args.iter().map(|a| self.argument(a)).collect();
         let path = target.path.map(|p| self.paths.call(p, Calling::New));
@@ -280,7 +250,7 @@ impl<'m> FlowRun<'m> {
             receiver: None,
             ..target
         };
-        let result = self.apply(&target, path, &given, span, id);
+        let result = self.apply(&target, path, &given, span);
         self.run_callbacks(&target, &given, span);
         self.typed_result(result, path, &target, Calling::New)
     }
@@ -334,7 +304,6 @@ impl<'m> FlowRun<'m> {
         path: Option<PathId>,
         given: &[GivenArg],
         span: ByteSpan,
-        id: ExprId,
     ) -> FlowValue {
         let receiver = target.receiver.as_ref().map(|(e, v)| (*e, v));
         let info = CallInfo {
@@ -371,7 +340,7 @@ impl<'m> FlowRun<'m> {
                     let Some(s) = self.table.sources.get(usize::from(i)) else {
                         continue;
                     };
-                    if !self.all_hold(s.when, &info) || self.any_holds(s.unless, &info) {
+                    if !self.applies(s.when, s.unless, &info) {
                         continue;
                     }
                     let data = self.origin(span, s.label, s.kind, s.clean);
@@ -386,7 +355,7 @@ impl<'m> FlowRun<'m> {
                     let Some(t) = self.table.types.get(usize::from(i)) else {
                         continue;
                     };
-                    if !self.all_hold(t.when, &info) || self.any_holds(t.unless, &info) {
+                    if !self.applies(t.when, t.unless, &info) {
                         continue;
                     }
                     let path = self.paths.root(t.is, Root::Known);
@@ -420,7 +389,7 @@ impl<'m> FlowRun<'m> {
                     let Some(s) = self.table.sanitizers.get(usize::from(i)) else {
                         continue;
                     };
-                    if self.all_hold(s.when, &info) && !self.any_holds(s.unless, &info) {
+                    if self.applies(s.when, s.unless, &info) {
                         clean.push((s.kinds, self.data_of(s.args, &info)));
                     }
                 }
@@ -428,10 +397,7 @@ impl<'m> FlowRun<'m> {
                     let Some(p) = self.table.propagators.get(usize::from(i)) else {
                         continue;
                     };
-                    if result.is_some()
-                        || !self.all_hold(p.when, &info)
-                        || self.any_holds(p.unless, &info)
-                    {
+                    if result.is_some() || !self.applies(p.when, p.unless, &info) {
                         continue;
                     }
                     if let Some(a) = p.same.and_then(|n| info.at(n)) {
@@ -453,8 +419,8 @@ impl<'m> FlowRun<'m> {
         }
         let is_tabled = result.is_some();
         let mut v = match result {
-            Some(v) => self.with_known_text(v, word, target.receiver.as_ref(), given, (id, span)),
-            None => match self.builtin(word, target.receiver.as_ref(), given, id, span) {
+            Some(v) => self.with_known_text(v, word, target.receiver.as_ref(), given, span),
+            None => match self.builtin(word, target.receiver.as_ref(), given, span) {
                 Some(v) => v,
                 None => self.default_result(word, target, given, span),
             },
@@ -491,7 +457,7 @@ impl<'m> FlowRun<'m> {
         word: &str,
         receiver: Option<&(ExprId, FlowValue)>,
         given: &[GivenArg],
-        (id, span): (ExprId, ByteSpan),
+        span: ByteSpan,
     ) -> FlowValue {
         let builds = matches!(
             word,
@@ -510,7 +476,7 @@ impl<'m> FlowRun<'m> {
         if !builds || v.taints.is_none() || v.known.is_some() {
             return v;
         }
-        match self.builtin(word, receiver, given, id, span) {
+        match self.builtin(word, receiver, given, span) {
             Some(FlowValue {
                 known: Some(known),
                 taints,

@@ -64,8 +64,8 @@ impl<'m> FlowRun<'m> {
                 v
             }
             ExprKind::Index { of, key } => self.index(*of, *key, e.span),
-            ExprKind::Call { callee, args } => self.call(id, *callee, args, e.span),
-            ExprKind::New { class, args } => self.create(id, *class, args, e.span),
+            ExprKind::Call { callee, args } => self.call(*callee, args, e.span),
+            ExprKind::New { class, args } => self.create(*class, args, e.span),
             ExprKind::Concat(parts) => {
                 let values: Vec<FlowValue> = parts.iter().map(|p| self.eval(*p)).collect();
                 self.concat(&values)
@@ -88,10 +88,7 @@ impl<'m> FlowRun<'m> {
             ExprKind::Collection(items) => self.collection(items),
             ExprKind::Function(f) => {
                 self.run_entry(*f, None);
-                FlowValue {
-                    what: What::Function(*f),
-                    ..FlowValue::default()
-                }
+                FlowValue::defined(What::Function(*f))
             }
             ExprKind::Cast { of, ty } => self.cast(*of, *ty),
             ExprKind::Pass(of) => self.eval(*of),
@@ -197,10 +194,7 @@ impl<'m> FlowRun<'m> {
                 if is_getter {
                     return self.invoke(f, Some(base.clone()), &[], span).0;
                 }
-                return FlowValue {
-                    what: What::Function(f),
-                    ..FlowValue::default()
-                };
+                return FlowValue::defined(What::Function(f));
             }
             if let Some(v) = self
                 .objects

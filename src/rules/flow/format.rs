@@ -42,16 +42,16 @@ pub(crate) const KINDS: [&str; 27] = [
     "cors",
 ];
 
-/// Kinds of sources.
-const SOURCES: [&str; 8] = [
-    "request",
-    "arguments",
-    "environment",
-    "file",
-    "socket",
-    "queue",
-    "stored",
-    "parameter",
+/// Kinds of sources, each with its variant of `TaintKind`.
+const SOURCES: [(&str, &str); 8] = [
+    ("request", "Request"),
+    ("arguments", "Arguments"),
+    ("environment", "Environment"),
+    ("file", "File"),
+    ("socket", "Socket"),
+    ("queue", "Queue"),
+    ("stored", "Stored"),
+    ("parameter", "Parameter"),
 ];
 
 /// A file.
@@ -488,8 +488,10 @@ pub(crate) fn faults(file: &KnowledgeFile) -> Vec<String> {
         .iter()
         .map(|s| Some(&s.kind))
         .chain(file.handler.iter().map(|h| h.kind.as_ref()));
-    for k in kinds.flatten().filter(|k| !SOURCES.contains(&k.as_str())) {
-        out.push(format!("kind of source {k:?} not found"));
+    for k in kinds.flatten() {
+        if !SOURCES.iter().any(|(word, _)| word == k) {
+            out.push(format!("kind of source {k:?} not found"));
+        }
     }
     for p in paths(file) {
         if p.trim().is_empty() || p.trim() != p {

@@ -4,7 +4,7 @@ use super::FlowLanguage;
 use super::paths::{Calling, PathId, Root};
 use super::run::{FlowRun, THIS};
 use super::shape::{ByteSpan, ExprId, ExprKind, Sym};
-use super::value::{FlowValue, ItemKey, UNKNOWN_SOURCE, What};
+use super::value::{FlowValue, ItemKey, TaintKind, What};
 
 impl<'m> FlowRun<'m> {
     /// Returns true for an expression that refers to the object of the method.
@@ -80,10 +80,7 @@ impl<'m> FlowRun<'m> {
             return self.conventional(v, name);
         }
         if let Some(f) = self.functions.get(&name) {
-            return FlowValue {
-                what: What::Function(*f),
-                ..FlowValue::default()
-            };
+            return FlowValue::defined(What::Function(*f));
         }
         if let Some(c) = self.classes.get(&name).copied() {
             let path = self.base_path(c);
@@ -112,7 +109,7 @@ impl<'m> FlowRun<'m> {
                 .trim_start_matches('$')
                 .starts_with(|c: char| c.is_ascii_lowercase())
         {
-            let data = self.origin(span, "variable", UNKNOWN_SOURCE, 0);
+            let data = self.origin(span, "variable", TaintKind::Parameter, 0);
             return v.with(&data);
         }
         v

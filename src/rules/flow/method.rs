@@ -50,7 +50,6 @@ impl FlowRun<'_> {
         word: &str,
         receiver: Option<&(ExprId, FlowValue)>,
         given: &[GivenArg],
-        _id: ExprId,
         span: ByteSpan,
     ) -> Option<FlowValue> {
         let joins = matches!(word, "join" | "Join" | "joinToString" | "implode");

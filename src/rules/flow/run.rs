@@ -13,7 +13,7 @@ use super::shape::{
 };
 use super::sink::FoundFlow;
 use super::table::{Condition, Table};
-use super::value::{Const, Env, FlowValue, Taint, TaintOrigin, Taints, What, join, proof_of};
+use super::value::{Const, Env, FlowValue, Taint, TaintKind, TaintOrigin, Taints, What, join};
 use super::{FlowLanguage, FlowSubject, guard};
 use foldhash::HashMap;
 use std::collections::BTreeSet;
@@ -184,13 +184,7 @@ impl<'m> FlowRun<'m> {
                     .get(id.0 as usize)
                     .and_then(|f| f.name)
             {
-                self.env.set(
-                    name,
-                    FlowValue {
-                        what: What::Function(*id),
-                        ..FlowValue::default()
-                    },
-                );
+                self.env.set(name, FlowValue::defined(What::Function(*id)));
             }
         }
         for s in block {
@@ -606,13 +600,7 @@ impl<'m> FlowRun<'m> {
             return;
         };
         if let Some(name) = f.name {
-            self.env.set(
-                name,
-                FlowValue {
-                    what: What::Function(id),
-                    ..FlowValue::default()
-                },
-            );
+            self.env.set(name, FlowValue::defined(What::Function(id)));
         }
         self.run_marks(&f.marks);
         if self.nested.get(id.0 as usize).copied().unwrap_or_default() {
@@ -637,13 +625,7 @@ impl<'m> FlowRun<'m> {
             return;
         };
         if let Some(name) = c.name {
-            self.env.set(
-                name,
-                FlowValue {
-                    what: What::Class(id),
-                    ..FlowValue::default()
-                },
-            );
+            self.env.set(name, FlowValue::defined(What::Class(id)));
         }
         self.run_marks(&c.marks);
         let kept = self.env.clone();
@@ -684,7 +666,7 @@ impl<'m> FlowRun<'m> {
         &mut self,
         span: ByteSpan,
         label: &'static str,
-        kind: u8,
+        kind: TaintKind,
         clean: u32,
     ) -> Taints {
         let key = (span, label.as_ptr());
@@ -695,13 +677,13 @@ impl<'m> FlowRun<'m> {
         }
         let taint = Taint {
             origin: number,
-            proof: proof_of(kind),
+            proof: kind.proof(),
             clean,
             doubt: Doubt::None,
             is_built: false,
             trail: None,
         };
-        Some(std::rc::Rc::new(vec![taint]))
+        Some(Rc::new(vec![taint]))
     }
 
     /// Returns true if all conditions hold.
@@ -713,13 +695,14 @@ impl<'m> FlowRun<'m> {
         when.iter().all(|c| self.holds(c, call))
     }
 
-    /// Returns true if a condition holds.
-    pub(super) fn any_holds(
+    /// Returns true if a table entry with these conditions applies to a call.
+    pub(super) fn applies(
         &mut self,
+        when: &'static [Condition],
         unless: &'static [Condition],
         call: &super::sink::CallInfo<'_>,
     ) -> bool {
-        unless.iter().any(|c| self.holds(c, call))
+        self.all_hold(when, call) && !unless.iter().any(|c| self.holds(c, call))
     }
 }
 

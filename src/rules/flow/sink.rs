@@ -370,7 +370,7 @@ impl FlowRun<'_> {
                     let Some(sink) = self.table.sinks.get(usize::from(i)) else {
                         continue;
                     };
-                    let bit = 1u32 << sink.kind;
+                    let bit = sink.kind.bit();
                     // The entry with a receiver is more specific than the entry without one.
                     if hit.is_wild && has_sink & bit != 0 {
                         continue;
@@ -391,7 +391,7 @@ impl FlowRun<'_> {
     }
 
     fn check_structure(&mut self, entry: &'static Call, is_wild: bool, call: &CallInfo<'_>) {
-        if !self.all_hold(entry.when, call) || self.any_holds(entry.unless, call) {
+        if !self.applies(entry.when, entry.unless, call) {
             return;
         }
         if !entry.absent.is_empty() {
@@ -479,7 +479,7 @@ impl FlowRun<'_> {
     }
 
     pub(super) fn check_sink(&mut self, sink: &'static Sink, is_wild: bool, call: &CallInfo<'_>) {
-        if !self.all_hold(sink.when, call) || self.any_holds(sink.unless, call) {
+        if !self.applies(sink.when, sink.unless, call) {
             return;
         }
         let mut taints: Taints = None;
@@ -517,9 +517,7 @@ impl FlowRun<'_> {
         if self.silence > 0 {
             return;
         }
-        let Some(kind) = SinkKind::ALL.get(usize::from(sink.kind)).copied() else {
-            return;
-        };
+        let kind = sink.kind;
         for t in taints.iter().flat_map(|t| t.iter()) {
             if t.clean & kind.bit() != 0 {
                 continue;

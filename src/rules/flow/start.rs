@@ -14,7 +14,7 @@ use super::shape::{
 };
 use super::sink::{CallInfo, FoundFlow, way};
 use super::table::{Handler, Place, Table};
-use super::value::{Env, FlowValue, ItemKey, OF_CALLER, UNKNOWN_SOURCE, What, join};
+use super::value::{Env, FlowValue, ItemKey, TaintKind, What, join};
 use super::{Flow, FlowLanguage, FlowSubject, PathStep, StepRole};
 use foldhash::{HashMap, HashMapExt as _};
 use std::collections::BTreeSet;
@@ -391,7 +391,7 @@ impl<'m> FlowRun<'m> {
         let declared = p.ty.and_then(|t| self.type_path(t));
         let harmless = self.kinds_of_param(p, &function.marks);
         if harmless == u32::MAX {
-            let unknown = self.origin(p.span, "parameter", UNKNOWN_SOURCE, 0);
+            let unknown = self.origin(p.span, "parameter", TaintKind::Parameter, 0);
             return self.number(&unknown);
         }
         let mut v = FlowValue {
@@ -435,7 +435,7 @@ impl<'m> FlowRun<'m> {
             }
         }
         if !is_known {
-            let data = self.origin(p.span, "parameter", UNKNOWN_SOURCE, 0);
+            let data = self.origin(p.span, "parameter", TaintKind::Parameter, 0);
             v = v.with(&data);
             // A parameter whose type has its own table entries is a service, not data.
             if let Some(name) = p.name
@@ -600,7 +600,6 @@ impl<'m> FlowRun<'m> {
 
     /// Returns the findings as flows.
     fn flows(&mut self) -> Vec<Flow> {
-        let starts = line_starts(self.text);
         let mut out = Vec::new();
         for ((subject, _), f) in &self.found {
             if self.is_checked_later(*subject, f) {
@@ -613,22 +612,22 @@ impl<'m> FlowRun<'m> {
                 .and_then(|t| self.origins.get(t.origin as usize));
             let mut last = f.span;
             if let Some(o) = origin {
-                steps.push(step(&starts, o.span, StepRole::Source));
+                steps.push(step(o.span, StepRole::Source));
                 last = o.span;
             }
             for span in f.taint.iter().flat_map(way) {
                 if span != last && span != f.span {
-                    steps.push(step(&starts, span, StepRole::Through));
+                    steps.push(step(span, StepRole::Through));
                 }
                 last = span;
             }
-            steps.push(step(&starts, f.span, StepRole::Sink));
+            steps.push(step(f.span, StepRole::Sink));
             out.push(Flow {
                 subject: *subject,
                 steps,
                 proof: f.proof,
                 source_label: origin.map_or("", |o| o.label),
-                is_of_caller: origin.is_some_and(|o| OF_CALLER.contains(&o.kind)),
+                is_of_caller: origin.is_some_and(|o| o.kind.is_of_caller()),
                 sink_label: f.label,
                 cwe: f.cwe,
                 confidence: f.confidence,
@@ -670,18 +669,9 @@ fn digest(v: &FlowValue) -> u64 {
     h.finish()
 }
 
-fn line_starts(text: &[u8]) -> Vec<usize> {
-    let mut out = vec![0];
-    out.extend(memchr::memchr_iter(b'\n', text).map(|i| i + 1));
-    out
-}
-
-fn step(starts: &[usize], span: super::shape::ByteSpan, role: StepRole) -> PathStep {
-    let start = span.start as usize;
-    let line = starts.partition_point(|s| *s <= start).max(1);
+fn step(span: super::shape::ByteSpan, role: StepRole) -> PathStep {
     PathStep {
-        line: u32::try_from(line).unwrap_or(u32::MAX),
-        start,
+        start: span.start as usize,
         end: span.end as usize,
         role,
     }

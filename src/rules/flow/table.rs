@@ -1,7 +1,8 @@
 //! Knowledge as static tables. The build script generates them from `knowledge/*.toml`.
 
 use super::slot::{SLOTS, slot};
-use super::{EntryTexts, FlowCertainty, FlowLanguage};
+use super::value::TaintKind;
+use super::{EntryTexts, FlowCertainty, FlowLanguage, SinkKind};
 use crate::finding::Severity;
 
 /// A part of a call.
@@ -68,8 +69,7 @@ pub(super) struct Condition {
 #[derive(Debug)]
 pub(super) struct Source {
     pub(super) label: &'static str,
-    /// Index into `format::SOURCES`.
-    pub(super) kind: u8,
+    pub(super) kind: TaintKind,
     pub(super) args: &'static [Place],
     /// Kinds for which the data is harmless.
     pub(super) clean: u32,
@@ -91,7 +91,7 @@ pub(super) struct Handler {
     pub(super) params: &'static [Place],
     pub(super) ty: Option<&'static str>,
     pub(super) label: &'static str,
-    pub(super) kind: u8,
+    pub(super) kind: TaintKind,
     pub(super) not_type: &'static [&'static str],
     pub(super) except_default: &'static [&'static str],
     pub(super) clean: u32,
@@ -121,7 +121,7 @@ pub(super) struct Type {
 
 #[derive(Debug)]
 pub(super) struct Sink {
-    pub(super) kind: u8,
+    pub(super) kind: SinkKind,
     pub(super) label: &'static str,
     pub(super) args: &'static [Place],
     pub(super) when: &'static [Condition],

@@ -2,7 +2,8 @@
 //! and tables.
 
 use super::{
-    Analysis, FlowCertainty, FlowLanguage, FlowSubject, Proof, SinkKind, StepRole, Trigger, analyse,
+    Analysis, FlowCertainty, FlowLanguage, FlowSubject, PathStep, Proof, SinkKind, StepRole,
+    Trigger, analyse,
 };
 
 fn may_match(language: FlowLanguage, text: &str) -> bool {
@@ -14,15 +15,26 @@ fn lines(code: &str) -> Vec<u32> {
     let code = format!("from flask import request\nimport os, re\n{code}");
     let a = analyse(FlowLanguage::Python, code.as_bytes());
     assert!(a.is_complete);
-    strong(&a).into_iter().map(|l| l - 2).collect()
+    strong(code.as_bytes(), &a)
+        .into_iter()
+        .map(|l| l - 2)
+        .collect()
 }
 
-fn strong(a: &Analysis) -> Vec<u32> {
+/// Returns the line of a step, from 1.
+fn line(code: &[u8], step: &PathStep) -> u32 {
+    let before = code[..step.start].iter().filter(|b| **b == b'\n');
+    1 + u32::try_from(before.count()).unwrap()
+}
+
+fn strong(code: &[u8], a: &Analysis) -> Vec<u32> {
     let flows = a
         .flows
         .iter()
         .filter(|f| f.confidence > FlowCertainty::Low && matches!(f.subject, FlowSubject::Flow(_)));
-    flows.filter_map(|f| f.sink().map(|s| s.line)).collect()
+    flows
+        .filter_map(|f| f.sink().map(|s| line(code, s)))
+        .collect()
 }
 
 #[test]
@@ -50,7 +62,8 @@ fn steps_lead_from_source_to_sink() {
         .iter()
         .find(|f| f.subject == FlowSubject::Flow(SinkKind::Command))
         .unwrap();
-    let steps: Vec<(u32, StepRole)> = flow.steps.iter().map(|s| (s.line, s.role)).collect();
+    let steps = flow.steps.iter().map(|s| (line(code, s), s.role));
+    let steps: Vec<(u32, StepRole)> = steps.collect();
     assert_eq!(steps.first(), Some(&(3, StepRole::Source)));
     assert_eq!(steps.last(), Some(&(5, StepRole::Sink)));
     assert!(steps.contains(&(4, StepRole::Through)));
@@ -199,7 +212,7 @@ fn classes_that_create_objects_of_each_other_are_followed_completely() {
         );
         let a = analyse(FlowLanguage::Java, code.as_bytes());
         assert!(a.is_complete, "{fields}");
-        assert_eq!(strong(&a), [4], "{fields}");
+        assert_eq!(strong(code.as_bytes(), &a), [4], "{fields}");
     }
 }
 
@@ -217,11 +230,9 @@ fn numbers_and_truth_values_are_harmless() {
 
 #[test]
 fn parameters_of_unknown_origin_are_only_suggestions() {
-    let a = analyse(
-        FlowLanguage::Python,
-        b"import os\n\ndef f(x):\n    os.system(x)\n",
-    );
-    assert_eq!(strong(&a), [0_u32; 0]);
+    let code = b"import os\n\ndef f(x):\n    os.system(x)\n";
+    let a = analyse(FlowLanguage::Python, code);
+    assert_eq!(strong(code, &a), [0_u32; 0]);
     assert!(
         a.flows
             .iter()
@@ -256,7 +267,7 @@ fn a_value_of_unknown_origin_has_low_confidence_also_where_most_values_do_harm()
 #[test]
 fn the_code_after_a_counted_loop_is_reached() {
     fn after(language: FlowLanguage, code: &str) -> Vec<u32> {
-        strong(&analyse(language, code.as_bytes()))
+        strong(code.as_bytes(), &analyse(language, code.as_bytes()))
     }
     let c = "int main(int argc, char **argv) {\n  for (int i = 0; i < 9; i++) { puts(\"x\"); }\n  system(argv[1]);\n}\n";
     assert_eq!(after(FlowLanguage::C, c), [3]);
@@ -279,7 +290,7 @@ fn libc_builds_texts_step_by_step() {
         .iter()
         .filter(|f| f.subject == FlowSubject::Flow(SinkKind::Sql));
     assert_eq!(
-        sql.filter_map(|f| f.sink().map(|s| s.line))
+        sql.filter_map(|f| f.sink().map(|s| line(code.as_bytes(), s)))
             .collect::<Vec<_>>(),
         [6]
     );
@@ -288,7 +299,8 @@ fn libc_builds_texts_step_by_step() {
 #[test]
 fn a_builder_that_is_changed_in_a_chain_keeps_its_data() {
     let code = "class A : Controller {\n  public IActionResult Run(string n) {\n    var b = new StringBuilder(\"SELECT * FROM t WHERE a = '\");\n    b.Append(n).Append(\"'\");\n    var c = new SqlCommand(b.ToString(), db);\n    return Ok();\n  }\n}\n";
-    assert_eq!(strong(&analyse(FlowLanguage::CSharp, code.as_bytes())), [5]);
+    let a = analyse(FlowLanguage::CSharp, code.as_bytes());
+    assert_eq!(strong(code.as_bytes(), &a), [5]);
 }
 
 #[test]

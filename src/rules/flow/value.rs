@@ -66,23 +66,36 @@ impl Const {
 pub(super) struct TaintOrigin {
     pub(super) span: ByteSpan,
     pub(super) label: &'static str,
-    /// Index into `format::SOURCES`.
-    pub(super) kind: u8,
+    pub(super) kind: TaintKind,
 }
 
-/// The kinds of the arguments and of the environment of the program, as their indexes in
-/// `format::SOURCES`.
-pub(super) const OF_CALLER: [u8; 2] = [1, 2];
-/// The kind of a value of unknown origin.
-pub(super) const UNKNOWN_SOURCE: u8 = 7;
+/// The kind of a source. The words of the tables are in `format::SOURCES`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TaintKind {
+    Request,
+    Arguments,
+    Environment,
+    File,
+    Socket,
+    Queue,
+    Stored,
+    /// A value of unknown origin.
+    Parameter,
+}
 
-/// Returns the strength of the proof that a kind of source gives, by its index in
-/// `format::SOURCES`.
-pub(super) fn proof_of(kind: u8) -> Proof {
-    match kind {
-        0 | 4 | 5 => Proof::Request,
-        UNKNOWN_SOURCE => Proof::Unknown,
-        _ => Proof::Local,
+impl TaintKind {
+    /// Returns the strength of the proof that a source of this kind gives.
+    pub(super) fn proof(self) -> Proof {
+        match self {
+            Self::Request | Self::Socket | Self::Queue => Proof::Request,
+            Self::Arguments | Self::Environment | Self::File | Self::Stored => Proof::Local,
+            Self::Parameter => Proof::Unknown,
+        }
+    }
+
+    /// Returns true for the command line and the environment of the program.
+    pub(super) fn is_of_caller(self) -> bool {
+        matches!(self, Self::Arguments | Self::Environment)
     }
 }
 
@@ -209,6 +222,14 @@ impl FlowValue {
     pub(super) fn at(path: PathId) -> Self {
         Self {
             path: Some(path),
+            ..Self::default()
+        }
+    }
+
+    /// Returns a value that the file defines.
+    pub(super) fn defined(what: What) -> Self {
+        Self {
+            what,
             ..Self::default()
         }
     }
@@ -408,7 +429,6 @@ impl FlowValue {
             return Self {
                 taints: None,
                 items: None,
-                constant: self.constant.clone(),
                 ..self.clone()
             };
         }

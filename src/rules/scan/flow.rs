@@ -146,7 +146,7 @@ enum Anchor {
 }
 
 /// Returns the rule that reports a subject.
-pub(in crate::rules) fn rule_of(subject: FlowSubject) -> Option<&'static str> {
+pub(in crate::rules) fn rule_of_subject(subject: FlowSubject) -> Option<&'static str> {
     let table = if matches!(subject, FlowSubject::Rule(_)) {
         CALLS
     } else {
@@ -231,7 +231,7 @@ impl<'a> FileScan<'a> {
         let is_script = SCRIPTS.iter().any(|g| glob::matches(g, path));
         completed.retain(|(f, _)| f.proof == Proof::Request || !is_script);
         for (f, anchor) in completed {
-            let rule = rule_of(f.subject).and_then(|id| self.reporter.rules.index_of(id));
+            let rule = rule_of_subject(f.subject).and_then(|id| self.reporter.rules.index_of(id));
             let (Some(rule), Some(anchor)) = (rule.filter(|r| self.reports(*r)), anchor) else {
                 continue;
             };
@@ -294,7 +294,7 @@ impl<'a> FileScan<'a> {
         use super::Visitor as _;
         self.reporter.rules.rule(rule).matcher == Matcher::Flow
             && self.accepts(rule)
-            && self.settled(rule) == RuleFit::Looks
+            && self.fit_by_content(rule) == RuleFit::Reports
     }
 
     /// Reports a flow. `is_earlier`: the file had a flow from the same source to the same sink
@@ -309,7 +309,7 @@ impl<'a> FileScan<'a> {
         let known = change.new.known();
         let span = match anchor {
             Anchor::Line(span) => span.clone(),
-            Anchor::File => f.steps.last().map_or(0..0, |s| s.start..s.end),
+            Anchor::File => f.sink().map_or(0..0, |s| s.start..s.end),
         };
         let line = line_around(known, span.start);
         let span = span.start.max(line.start)..span.end.min(line.end).max(span.start);
@@ -318,8 +318,7 @@ impl<'a> FileScan<'a> {
             .line_number(span.start)
             .filter(|_| *anchor != Anchor::File);
         let more = f
-            .steps
-            .last()
+            .sink()
             .map_or(0, |s| further_lines(known, span.start..s.end));
         let lines = lines.map(|n| LineSpan {
             first: n,
@@ -616,7 +615,7 @@ fn anchor(added: &[Range<usize>], change: &TextChange, f: &Flow) -> Option<Ancho
 
 /// Returns the added lines between the first step and the sink that are nearest to the sink.
 fn anchor_between(added: &[Range<usize>], f: &Flow) -> Anchor {
-    let (Some(first), Some(sink)) = (f.steps.iter().map(|s| s.start).min(), f.steps.last()) else {
+    let (Some(first), Some(sink)) = (f.steps.iter().map(|s| s.start).min(), f.sink()) else {
         return Anchor::File;
     };
     let before = added.partition_point(|b| b.end <= sink.start);
@@ -625,11 +624,6 @@ fn anchor_between(added: &[Range<usize>], f: &Flow) -> Anchor {
         .and_then(|i| added.get(i))
         .filter(|b| b.start > first);
     block.map_or(Anchor::File, |b| Anchor::Line(b.clone()))
-}
-
-/// Returns the offset of the last step of a flow.
-fn sink_of(f: &Flow) -> Option<usize> {
-    f.steps.last().map(|s| s.start)
 }
 
 /// Returns the number of lines that a call covers after its first line, because a reader sees one

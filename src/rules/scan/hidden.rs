@@ -8,7 +8,7 @@ use super::super::prose::{self, Purpose};
 use super::super::spans::{self, LineCursor, Spans};
 use super::super::unicode::{self, LineContext};
 use super::super::walk::{self, Hay, Match, Scratch, Visitor};
-use super::{ENCODED, FileScan, RuleFit};
+use super::{ENCODED, FileScan, RuleFit, RuleHit};
 use crate::diff::{Hidden, TextChange};
 use crate::finding::Severity;
 use std::ops::Range;
@@ -43,7 +43,13 @@ impl<'a> FileScan<'a> {
             }
             let (line, index) = lines.around(&run);
             for rule in found {
-                self.report(rule, &line, index, &run, Some(ENCODED));
+                self.report(RuleHit {
+                    rule,
+                    line: line.clone(),
+                    line_index: index,
+                    span: run.clone(),
+                    detail: Some(ENCODED),
+                });
             }
         });
     }
@@ -76,7 +82,7 @@ impl<'a> FileScan<'a> {
                     index,
                 };
                 for sight in unicode::look(&text[part.clone()], &mut context) {
-                    let Some(rule) = self.rule_of(sight.matcher) else {
+                    let Some(rule) = self.rule_of_matcher(sight.matcher) else {
                         continue;
                     };
                     let span = part.start + sight.span.start..part.start + sight.span.end;
@@ -100,13 +106,15 @@ impl<'a> FileScan<'a> {
                     let is_unread = deceives
                         && line.len() >= UNREAD
                         && (self.is_served() || is_behind && self.was_minified());
-                    self.report_up_to(
-                        (is_value || is_unread).then_some(Severity::Suggestion),
+                    let hit = RuleHit {
                         rule,
-                        (&line, index),
-                        &span,
-                        Some(&sight.detail),
-                    );
+                        line: line.clone(),
+                        line_index: index,
+                        span,
+                        detail: Some(&sight.detail),
+                    };
+                    let most = (is_value || is_unread).then_some(Severity::Suggestion);
+                    self.report_up_to(most, &hit);
                 }
             }
         }
@@ -124,7 +132,7 @@ impl<'a> FileScan<'a> {
             Hidden::Utf16 => (Matcher::HiddenUtf16, None),
             _ => return,
         };
-        let Some(rule) = self.rule_of(matcher) else {
+        let Some(rule) = self.rule_of_matcher(matcher) else {
             return;
         };
         let place = text.added().find_map(|b| match needle {
@@ -141,7 +149,13 @@ impl<'a> FileScan<'a> {
         } else {
             start..end
         };
-        self.report(rule, &(start..end), index, &span, None);
+        self.report(RuleHit {
+            rule,
+            line: start..end,
+            line_index: index,
+            span,
+            detail: None,
+        });
     }
 }
 

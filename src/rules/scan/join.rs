@@ -144,7 +144,7 @@ fn names_request(rules: &RuleSet, index: u16, f: &Finding) -> bool {
 /// finding is harmless.
 fn is_judged(judged: &JudgedPart, f: &Finding) -> bool {
     !judged.of_script
-        && f.cwe() != Some(FILTER)
+        && f.cwe() != Some(NOSQL_FILTER_CWE)
         && f.lines().is_some_and(|lines| {
             judged
                 .sinks
@@ -180,11 +180,11 @@ const OF_REQUEST: &str = "-request";
 const VALIDATED: &str = "the file validates or replaces the value before it reaches the call";
 /// The weakness of filters of NoSQL databases. The tables know only a part of the names of their
 /// collections.
-const FILTER: u32 = 943;
+const NOSQL_FILTER_CWE: u32 = 943;
 
 /// Families of executed code, of memory errors and of allowed origins: one rule may report the same
 /// flaw as code and another rule as a command, or as a setting and as a header.
-const JOINED: &[&[u32]] = &[
+const ONE_FLAW: &[&[u32]] = &[
     &[74, 77, 78, 88, 94, 95, 96, 98],
     &[119, 120, 121, 122, 125, 129, 131, 193, 242, 787, 805, 806],
     &[942],
@@ -193,11 +193,10 @@ const JOINED: &[&[u32]] = &[
 fn join_flows(rules: &RuleSet, found: Vec<Finding>) -> Vec<Finding> {
     let (flows, mut others): (Vec<_>, Vec<_>) =
         found.into_iter().partition(|f| is_of_flow(rules, f));
+    let mut kept_flows = Vec::new();
     for mut flow in without_weaker(flows) {
         let covering = others.iter_mut().find(|o| {
-            !is_of_flow(rules, o)
-                && is_same_flaw(o, &flow)
-                && (is_at_least_as_heavy(o, &flow) || !judges_origin(rules, o))
+            is_same_flaw(o, &flow) && (is_at_least_as_heavy(o, &flow) || !judges_origin(rules, o))
         });
         if let Some(other) = covering {
             let is_set = rules
@@ -209,13 +208,14 @@ fn join_flows(rules: &RuleSet, found: Vec<Finding>) -> Vec<Finding> {
         }
         let (kept, covered): (Vec<_>, Vec<_>) = others
             .into_iter()
-            .partition(|o| is_of_flow(rules, o) || is_secret(rules, o) || !is_same_flaw(o, &flow));
+            .partition(|o| is_secret(rules, o) || !is_same_flaw(o, &flow));
         others = kept;
         covered
             .iter()
             .for_each(|o| take_suppression(rules, &mut flow, o));
-        others.push(flow);
+        kept_flows.push(flow);
     }
+    others.extend(kept_flows);
     others
 }
 
@@ -295,9 +295,7 @@ fn specific(rules: &RuleSet, f: &Finding) -> (Severity, Confidence, bool) {
 
 /// Returns true if the rule of a finding finds secrets.
 fn is_secret(rules: &RuleSet, f: &Finding) -> bool {
-    rules
-        .index_of(f.rule_id())
-        .is_some_and(|i| rules.rule(i).secret)
+    rules.rule_named(f.rule_id()).is_some_and(|r| r.secret)
 }
 
 /// Returns true if two findings on the same lines are one command, one piece of code or one memory
@@ -307,7 +305,7 @@ fn is_joined(a: &Finding, b: &Finding) -> bool {
         return false;
     };
     are_on_same_lines(a, b)
-        && JOINED
+        && ONE_FLAW
             .iter()
             .any(|family| family.contains(&first) && family.contains(&second))
 }
@@ -315,15 +313,15 @@ fn is_joined(a: &Finding, b: &Finding) -> bool {
 /// Returns true if the rule of a finding of single lines judges the origin of the value.
 fn judges_origin(rules: &RuleSet, f: &Finding) -> bool {
     rules
-        .index_of(f.rule_id())
-        .is_some_and(|i| rules.rule(i).judges_origin)
+        .rule_named(f.rule_id())
+        .is_some_and(|r| r.judges_origin)
 }
 
 /// Returns true if a rule of data flow made the finding.
 fn is_of_flow(rules: &RuleSet, f: &Finding) -> bool {
     rules
-        .index_of(f.rule_id())
-        .is_some_and(|i| rules.rule(i).matcher == Matcher::Flow)
+        .rule_named(f.rule_id())
+        .is_some_and(|r| r.matcher == Matcher::Flow)
 }
 
 /// Returns the severity of a finding of the same rule with a value of unknown origin.

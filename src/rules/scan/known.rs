@@ -1,7 +1,7 @@
 //! Findings on code that the file had before the change: an edit around the code, a new layout or
 //! a move within the file adds no weakness.
 
-use super::layout::before;
+use super::layout::{INSTRUCTIONS, before};
 use crate::diff::{ChangeKind, FileChange, RepoPath, TextChange};
 use crate::finding::listing::Floor;
 use crate::finding::{Finding, Severity};
@@ -12,13 +12,11 @@ use crate::rules::suppress::Counting;
 use side::{CodeInPlace, CodeSide};
 use std::collections::HashMap;
 
-pub(in crate::rules) mod moved;
+mod moved;
 mod secret;
 mod side;
 mod spelling;
 
-/// Rule that reads text for a reviewer: a moved instruction is read all the same.
-const INSTRUCTIONS: &str = "prompt-injection";
 /// Reason why such a finding is a suggestion.
 const KNOWN: &str = "the file had this before the change";
 
@@ -27,8 +25,8 @@ const COMPARED_MAX: usize = 64;
 
 /// Bytes of a line without layout that can be divided into several, at least, and of one that can
 /// be joined with the next. A shorter one, such as `return null`, is in too many others.
-const DIVIDED: usize = 16;
-const JOINED: usize = 10;
+const LEAST_OF_DIVIDED: usize = 16;
+const LEAST_OF_JOINED: usize = 10;
 /// Words of statements that leave a function, a loop or the program.
 const EXITS: &[&[u8]] = &[
     b"return",
@@ -183,13 +181,13 @@ impl AddedLines {
             *count -= 1;
             return true;
         }
-        if line.len() < JOINED || self.searches == COMPARED_MAX {
+        if line.len() < LEAST_OF_JOINED || self.searches == COMPARED_MAX {
             return false;
         }
         self.searches += 1;
         let is_divided = || memchr::memmem::find(&self.whole, line).is_some();
         self.lines.keys().any(|other| other.starts_with(line))
-            || line.len() >= DIVIDED && is_divided()
+            || line.len() >= LEAST_OF_DIVIDED && is_divided()
     }
 }
 
@@ -255,7 +253,7 @@ fn is_covered(
 /// shell, it is the download: the options of the shell and the arguments of the script choose
 /// nothing that runs.
 fn code_of(rules: &RuleSet, side: &CodeSide<'_>, finding: &Finding) -> Option<CodeInPlace> {
-    let rule = rule_of(rules, finding)?;
+    let rule = rule_of_finding(rules, finding)?;
     let mut code = side.code_of(rule, finding)?;
     if rule.id.ends_with("pipe-to-shell") {
         let download = download(&code.code).map(<[u8]>::to_vec);
@@ -278,7 +276,7 @@ fn download(statement: &[u8]) -> Option<&[u8]> {
 }
 
 /// Returns the rule of the catalogue that made a finding, unless policy sets its severity.
-fn rule_of<'r>(rules: &'r RuleSet, finding: &Finding) -> Option<&'r Rule> {
+fn rule_of_finding<'r>(rules: &'r RuleSet, finding: &Finding) -> Option<&'r Rule> {
     let index = rules
         .index_of(finding.rule_id())
         .filter(|index| rules.is_of_catalogue(*index) && rules.severity_set(*index).is_none());
@@ -289,12 +287,13 @@ fn rule_of<'r>(rules: &'r RuleSet, finding: &Finding) -> Option<&'r Rule> {
 fn can_be_lowered(rules: &RuleSet, finding: &Finding) -> bool {
     matches!(finding.severity(), Severity::Minor | Severity::Major)
         && finding.suppressed.is_none()
-        && rule_of(rules, finding).is_some_and(|rule| {
+        && rule_of_finding(rules, finding).is_some_and(|rule| {
             let judges_code = matches!(
                 rule.matcher,
                 Matcher::Pattern | Matcher::Structural | Matcher::Flow
             );
-            // The block around the match decides, and only the statement is compared.
+            // Of a rule with `near_has`, the block around the match decides, and only the statement
+            // is compared. A moved instruction for a reviewer is read all the same.
             judges_code && rule.near_has.is_empty() && !rule.secret && rule.id != INSTRUCTIONS
         })
 }
@@ -305,11 +304,8 @@ fn have_same_path(old: &Finding, new: &Finding) -> bool {
     let (old, new) = (old.flow(), new.flow());
     old.len() == new.len()
         && old.iter().zip(new).all(|(old, new)| {
-            let mut quotes = (
-                old.quote.split_whitespace().flat_map(str::bytes),
-                new.quote.split_whitespace().flat_map(str::bytes),
-            );
-            quotes.0.by_ref().eq(quotes.1.by_ref())
+            let code = old.quote.split_whitespace().flat_map(str::bytes);
+            code.eq(new.quote.split_whitespace().flat_map(str::bytes))
         })
 }
 

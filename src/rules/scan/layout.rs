@@ -3,13 +3,13 @@
 use super::{Pass, reading};
 use crate::diff::{Body, Entry, FileChange, LineEdit, LineNo, LineRange, Text, TextChange};
 use crate::finding::listing::Floor;
-use crate::finding::{Finding, LineSpan, Severity};
+use crate::finding::{Finding, Severity};
 use crate::rules::catalog::Matcher;
 use crate::rules::suppress::Counting;
 use crate::rules::{RuleSet, Scope};
 
 /// Rule that reads text for a reviewer, in which white space does not matter.
-const INSTRUCTIONS: &str = "prompt-injection";
+pub(super) const INSTRUCTIONS: &str = "prompt-injection";
 
 /// Drops each finding of `out`, from the index `from` on, on lines that differ from the removed
 /// ones only in layout, if the rule has as many findings in the removed lines, each at least as
@@ -90,8 +90,10 @@ fn code_of(text: &Text, finding: &Finding) -> Vec<u8> {
     lines.flat_map(code).collect()
 }
 
-fn is_within(finding: &Finding, lines: &LineRange) -> bool {
-    finding.lines().is_some_and(|of| contains(lines, &of))
+fn is_within(finding: &Finding, part: &LineRange) -> bool {
+    finding.lines().is_some_and(|lines| {
+        part.start <= lines.first.get() && lines.last.get() < part.start + part.count
+    })
 }
 
 /// Returns true if a finding is below the severities that block by default, and about code in which
@@ -107,10 +109,6 @@ fn is_minor_of_code(rules: &RuleSet, finding: &Finding) -> bool {
                 && !rule.secret
                 && rule.id != INSTRUCTIONS
         })
-}
-
-fn contains(part: &LineRange, lines: &LineSpan) -> bool {
-    part.start <= lines.first.get() && lines.last.get() < part.start + part.count
 }
 
 /// Returns the edits, and the hunks as edits, that only change the layout.

@@ -1,9 +1,9 @@
 //! Reports the matches of a block, secrets after all of them are known.
 
 use super::super::report::{self, Sighting, ValueOrigin};
-use super::super::secret::overlap::SecretClaim;
-use super::super::{api_document, role, secret};
-use super::{ENCODED, FileScan, stand_in};
+use super::super::secret::overlap::{SecretClaim, knows_issuer};
+use super::super::{api_document, catalog, role, secret};
+use super::{FileScan, stand_in};
 use crate::finding::{LineSpan, Severity};
 use std::ops::Range;
 
@@ -28,46 +28,32 @@ const WEB_TOKEN: &str = "json-web-token";
 /// Rule for passwords of connection strings.
 const CONNECTION: &str = "password-in-connection-string";
 
-/// A match of a rule for secrets. Ranges are bytes of the current block.
+/// A match of a rule. Ranges are bytes of the current block.
 #[derive(Clone, Debug)]
-pub(super) struct SecretHit {
+pub(super) struct RuleHit<'d> {
     pub(super) rule: u16,
     pub(super) line: Range<usize>,
     pub(super) line_index: u32,
     pub(super) span: Range<usize>,
-    /// Detail that a report adds about the encoding of the secret.
-    pub(super) detail: Option<&'static str>,
+    /// Detail that the report adds.
+    pub(super) detail: Option<&'d str>,
 }
+
 /// The weakness of text of a request in a page.
 const MARKUP: u32 = 79;
 
 impl<'a> FileScan<'a> {
-    /// Reports a match. A secret is reported after the whole block is read. Ranges are bytes of the
-    /// current block.
-    pub(super) fn report(
-        &mut self,
-        rule: u16,
-        line: &Range<usize>,
-        line_index: u32,
-        span: &Range<usize>,
-        detail: Option<&str>,
-    ) {
-        if self.reporter.rules.rule(rule).secret {
-            let detail = detail.is_some().then_some(ENCODED);
-            self.secrets.push(SecretHit {
-                rule,
-                line: line.clone(),
-                line_index,
-                span: span.clone(),
-                detail,
-            });
+    /// Reports a match. A secret is reported after the whole block is read.
+    pub(super) fn report(&mut self, hit: RuleHit<'static>) {
+        if self.reporter.rules.rule(hit.rule).secret {
+            self.secrets.push(hit);
         } else {
-            self.report_now(rule, line, line_index, span, detail);
+            self.report_now(&hit);
         }
     }
 
     /// Reports the secrets of the block.
-    pub(super) fn secrets(&mut self) {
+    pub(super) fn report_secrets(&mut self) {
         let (secrets, spared) = (
             std::mem::take(&mut self.secrets),
             std::mem::take(&mut self.spared),
@@ -78,12 +64,12 @@ impl<'a> FileScan<'a> {
         let claims: Vec<SecretClaim> = secrets.iter().map(|hit| self.claim(hit)).collect();
         let kept = secret::overlap::kept(&claims, spared);
         for (hit, _) in secrets.iter().zip(kept).filter(|(_, kept)| *kept) {
-            self.report_now(hit.rule, &hit.line, hit.line_index, &hit.span, hit.detail);
+            self.report_now(hit);
         }
     }
 
     /// Returns the properties of a match that decide which of several rules reports a secret.
-    fn claim(&mut self, hit: &SecretHit) -> SecretClaim {
+    fn claim(&mut self, hit: &RuleHit<'_>) -> SecretClaim {
         let rules = self.reporter.rules;
         let in_doubt = self.in_doubt(hit.rule);
         let (rule, columns) = (rules.rule(hit.rule), offsets(&hit.span));
@@ -98,14 +84,9 @@ impl<'a> FileScan<'a> {
         }
     }
 
-    fn report_now(
-        &mut self,
-        rule: u16,
-        line: &Range<usize>,
-        line_index: u32,
-        span: &Range<usize>,
-        detail: Option<&str>,
-    ) {
+    fn report_now(&mut self, hit: &RuleHit<'_>) {
+        let (rule, line, span) = (hit.rule, &hit.line, &hit.span);
+        let rules = self.reporter.rules;
         let is_weak = self.is_api_example(rule, span)
             || self.is_default(rule, line, span)
             || self.names_its_use(rule, span)
@@ -114,24 +95,20 @@ impl<'a> FileScan<'a> {
             || self.is_documented(rule)
             || self.is_listed_identifier(rule, span)
             || self.is_chosen(rule, span)
-            || self.is_of_library(self.reporter.rules.rule(rule))
-            || self.is_of_minified_line(self.reporter.rules.rule(rule), line.len())
-            || self.is_in_inline_tests(
-                self.reporter.rules.rule(rule),
-                self.block.first.plus(line_index),
-            )
+            || self.is_of_library(rules.rule(rule))
+            || self.is_of_minified_line(rules.rule(rule), line.len())
+            || self.is_in_inline_tests(rules.rule(rule), self.block.first.plus(hit.line_index))
             || self.is_for_this_machine(rule, line, span)
             || self.is_inert_output(rule, span);
         let most = is_weak.then_some(Severity::Suggestion);
-        self.report_up_to(most, rule, (line, line_index), span, detail);
+        self.report_up_to(most, hit);
     }
 
     /// Returns true if a match of a rule that does not know the issuer of the secret is in an
     /// example of an OpenAPI document. A key of a known issuer is one wherever it is.
     fn is_api_example(&mut self, rule: u16, span: &Range<usize>) -> bool {
         let rule = self.reporter.rules.rule(rule);
-        let knows_issuer = secret::overlap::knowledge(&rule.id) == secret::overlap::ISSUER;
-        if !rule.secret || knows_issuer && rule.id != WEB_TOKEN {
+        if !rule.secret || knows_issuer(&rule.id) && rule.id != WEB_TOKEN {
             return false;
         }
         let path = self.file.path().as_bytes();
@@ -150,8 +127,7 @@ impl<'a> FileScan<'a> {
     /// of a variable of the environment: `${DB_PASSWORD:-local}`. Who deploys the program sets it.
     fn is_default(&self, rule: u16, line: &Range<usize>, span: &Range<usize>) -> bool {
         let rule = self.reporter.rules.rule(rule);
-        let knows_issuer = secret::overlap::knowledge(&rule.id) == secret::overlap::ISSUER;
-        if !rule.secret || knows_issuer && rule.id != CONNECTION {
+        if !rule.secret || knows_issuer(&rule.id) && rule.id != CONNECTION {
             return false;
         }
         let start = line.start.max(span.start.saturating_sub(VARIABLE_MAX));
@@ -186,8 +162,7 @@ impl<'a> FileScan<'a> {
     /// say what it is and that it is for tests: `shop-e2e-jwt-secret-key-2024`.
     fn names_its_use(&self, rule: u16, span: &Range<usize>) -> bool {
         let rule = self.reporter.rules.rule(rule);
-        rule.secret
-            && secret::overlap::knowledge(&rule.id) != secret::overlap::ISSUER
+        is_without_issuer(rule)
             && std::str::from_utf8(&self.block.text[span.clone()])
                 .is_ok_and(secret::shape::is_label_of_tests)
     }
@@ -198,10 +173,9 @@ impl<'a> FileScan<'a> {
     fn is_stand_in(&mut self, rule: u16, line: &Range<usize>, span: &Range<usize>) -> bool {
         let rule = self.reporter.rules.rule(rule);
         let path = self.file.path().as_bytes();
-        if !rule.secret
+        if !is_without_issuer(rule)
             || role::is_program_text(path)
             || line.len() > stand_in::LINE_MAX
-            || secret::overlap::knowledge(&rule.id) == secret::overlap::ISSUER
         {
             return false;
         }
@@ -233,9 +207,7 @@ impl<'a> FileScan<'a> {
     /// documentation: a configuration there is an example.
     fn is_documented(&self, rule: u16) -> bool {
         let rule = self.reporter.rules.rule(rule);
-        rule.secret
-            && secret::overlap::knowledge(&rule.id) != secret::overlap::ISSUER
-            && role::is_prose(self.file.path().as_bytes())
+        is_without_issuer(rule) && role::is_prose(self.file.path().as_bytes())
     }
 
     /// Returns true if a match of a rule that knows the secret by its name is a UUID in a list of
@@ -245,10 +217,7 @@ impl<'a> FileScan<'a> {
         let rule = self.reporter.rules.rule(rule);
         let is_uuid =
             std::str::from_utf8(&self.block.text[span.clone()]).is_ok_and(secret::shape::is_uuid);
-        if !rule.secret
-            || !is_uuid
-            || secret::overlap::knowledge(&rule.id) == secret::overlap::ISSUER
-        {
+        if !is_without_issuer(rule) || !is_uuid {
             return false;
         }
         let (run, offset) = self.run();
@@ -284,18 +253,11 @@ impl<'a> FileScan<'a> {
         read.is_some_and(|read| super::flow::content_type::has_inert_type(read, at))
     }
 
-    /// Reports a match with a severity of at most `severity_max`. `line`: its bytes and its index
-    /// in the block.
-    pub(super) fn report_up_to(
-        &mut self,
-        severity_max: Option<Severity>,
-        rule: u16,
-        (line, line_index): (&Range<usize>, u32),
-        span: &Range<usize>,
-        detail: Option<&str>,
-    ) {
+    /// Reports a match with a severity of at most `severity_max`.
+    pub(super) fn report_up_to(&mut self, severity_max: Option<Severity>, hit: &RuleHit<'_>) {
+        let (rule, line, span) = (hit.rule, &hit.line, &hit.span);
         let lines = self.original_lines(span).unwrap_or_else(|| {
-            let number = self.block.first.plus(line_index);
+            let number = self.block.first.plus(hit.line_index);
             LineSpan {
                 first: number,
                 last: number,
@@ -318,7 +280,7 @@ impl<'a> FileScan<'a> {
             lines: Some(lines),
             quote: &self.block.text[wide.clone()],
             shown: Some(within(&wide, &shown)),
-            detail,
+            detail: hit.detail,
             hide,
             in_doubt,
             origin: if is_unknown {
@@ -356,6 +318,11 @@ impl<'a> FileScan<'a> {
         !run.origins
             .is_outside(&(*offset + line.start..*offset + line.end))
     }
+}
+
+/// Returns true for a rule about secrets that does not identify their issuer.
+fn is_without_issuer(rule: &catalog::Rule) -> bool {
+    rule.secret && !knows_issuer(&rule.id)
 }
 
 /// Returns true if the line of a byte has a word before it that names a secret itself, such as

@@ -1,7 +1,7 @@
 //! Secrets that no pattern of one line matches: values whose position makes them secrets, and
 //! literals that are joined.
 
-use super::{FileScan, RuleFit, SecretHit};
+use super::{FileScan, RuleFit, RuleHit};
 use crate::finding::Confidence;
 use crate::rules::catalog::{FILTER, Matcher};
 use crate::rules::check;
@@ -12,7 +12,7 @@ use crate::rules::walk::{self, Hay, Match, Scratch, Visitor};
 use std::ops::Range;
 
 /// Detail in the report of a secret whose literals are joined.
-const JOINED: &str = "its literals are joined";
+const IN_PARTS: &str = "its literals are joined";
 /// Bytes of a line before and after a value that checks read, at most.
 const CHECKED: usize = 512;
 
@@ -36,10 +36,10 @@ fn kubernetes_values(text: &[u8]) -> Vec<Range<usize>> {
 
 impl FileScan<'_> {
     /// Reports values of the block that are secrets because of their position.
-    pub(super) fn placed(&mut self) {
+    pub(super) fn report_placed(&mut self) {
         let placed = match self.placed.take() {
             Some(placed) => placed,
-            None => self.places(),
+            None => self.find_placed(),
         };
         let offset = if placed.is_empty() { 0 } else { self.run().1 };
         let text = self.block.text;
@@ -52,7 +52,7 @@ impl FileScan<'_> {
             let span = span.start - offset..span.end - offset;
             let (line, line_index) = lines.around(&span);
             if self.checks_pass(*rule, &line, &span) {
-                self.secrets.push(SecretHit {
+                self.secrets.push(RuleHit {
                     rule: *rule,
                     line,
                     line_index,
@@ -65,14 +65,14 @@ impl FileScan<'_> {
     }
 
     /// Returns the values of the current run whose position identifies them as secrets, in order.
-    fn places(&mut self) -> Vec<Placed> {
+    fn find_placed(&mut self) -> Vec<Placed> {
         const FINDERS: [(Matcher, Finder); 2] = [
             (Matcher::AwsSecretHalf, pair::live_halves),
             (Matcher::KubernetesData, kubernetes_values),
         ];
         let mut out = Vec::new();
         for (matcher, find) in FINDERS {
-            let Some(rule) = self.rule_of(matcher) else {
+            let Some(rule) = self.rule_of_matcher(matcher) else {
                 continue;
             };
             let found = find(self.run().0.text);
@@ -138,12 +138,12 @@ impl FileScan<'_> {
             if !known.overlap(first) {
                 let (line, line_index) = lines.around(first);
                 let span = first.start..first.end.min(line.end);
-                self.secrets.push(SecretHit {
+                self.secrets.push(RuleHit {
                     rule,
                     line,
                     line_index,
                     span,
-                    detail: Some(JOINED),
+                    detail: Some(IN_PARTS),
                 });
             }
         }
@@ -173,9 +173,8 @@ struct Joined<'s, 'a, 't> {
 impl Visitor for Joined<'_, '_, '_> {
     fn accepts(&mut self, index: u16) -> bool {
         let rule = self.scan.reporter.rules.rule(index);
-        let knows = rule.secret
-            && rule.confidence == Confidence::High
-            && overlap::knowledge(&rule.id) == overlap::ISSUER;
+        let knows =
+            rule.secret && rule.confidence == Confidence::High && overlap::knows_issuer(&rule.id);
         // The header of a key is public.
         knows
             && rule.matcher == Matcher::Pattern
@@ -185,7 +184,7 @@ impl Visitor for Joined<'_, '_, '_> {
 
     fn found(&mut self, found: &Match) -> bool {
         if has_mark(found.rule, &self.text[found.secret.clone()])
-            && self.scan.settled(found.rule) == RuleFit::Looks
+            && self.scan.fit_by_content(found.rule) == RuleFit::Reports
         {
             self.found.push((found.rule, found.secret.clone()));
         }

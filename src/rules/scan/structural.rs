@@ -463,7 +463,7 @@ impl<'a> FileScan<'a> {
             .for_each(|part| self.search_literals(part));
         let fits = self.fits.iter().enumerate();
         let wanted = fits.filter_map(|(index, fit)| {
-            (*fit == RuleFit::Wanted).then(|| u16::try_from(index).ok())?
+            (*fit == RuleFit::Structural).then(|| u16::try_from(index).ok())?
         });
         wanted
             .filter(|index| structural::is_for(*index, language))
@@ -518,7 +518,7 @@ impl<'a> FileScan<'a> {
                     .compiled(rule)
                     .is_some_and(|compiled| compiled.pattern.is_match(line));
         if is_match && self.passes(&rules.rule(rule).checks, text, range) {
-            self.fits[usize::from(rule)] = RuleFit::Wanted;
+            self.fits[usize::from(rule)] = RuleFit::Structural;
         }
     }
 

@@ -20,7 +20,7 @@ const BY_PLACE: &[&str] = &[
 ];
 
 /// The knowledge of a rule that identifies the issuer of its secrets.
-pub(crate) const ISSUER: u32 = 2;
+const ISSUER: u32 = 2;
 
 /// Position of a text that an issuer-specific rule matches but does not report: the number of lines
 /// before it, and bytes in its line.
@@ -45,6 +45,11 @@ pub(crate) fn knowledge(rule: &str) -> u32 {
         id if BY_PLACE.contains(&id) => 1,
         _ => ISSUER,
     }
+}
+
+/// Returns true if a rule identifies the issuer of its secrets.
+pub(crate) fn knows_issuer(rule: &str) -> bool {
+    knowledge(rule) == ISSUER
 }
 
 /// Returns true for each reported claim: of the claims that overlap in a line, only the best.

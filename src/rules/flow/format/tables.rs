@@ -313,12 +313,9 @@ fn source(patterns: &mut Vec<Written>, i: usize, s: &WrittenSource) -> String {
         .iter()
         .for_each(|m| pattern(patterns, m, "Source", i, false));
     let args = places(&s.to, "&[Place::Result]");
-    let kind = SOURCES
-        .iter()
-        .position(|k| *k == s.kind)
-        .unwrap_or_default();
+    let kind = taint_kind(Some(&s.kind));
     format!(
-        "Source {{ label: {:?}, kind: {kind}, args: {args}, clean: {}, when: {}, unless: {} }}",
+        "Source {{ label: {:?}, kind: TaintKind::{kind}, args: {args}, clean: {}, when: {}, unless: {} }}",
         s.label,
         kinds(&s.clean) | complement(&s.kinds),
         conditions_of(&s.when),
@@ -334,13 +331,9 @@ fn handler(h: &Handler) -> String {
             format!("&[{}]", l.iter().map(place).collect::<Vec<_>>().join(", "))
         }
     };
-    let kind = h
-        .kind
-        .as_ref()
-        .and_then(|k| SOURCES.iter().position(|n| n == k))
-        .unwrap_or_default();
+    let kind = taint_kind(h.kind.as_deref());
     format!(
-        "Handler {{ framework: {:?}, decorator: &{:?}, callee: &{:?}, annotation: &{:?}, param_type: &{:?}, param_name: &{:?}, function: &{:?}, base: &{:?}, class_annotation: &{:?}, params: {params}, ty: {}, label: {:?}, kind: {kind}, not_type: &{:?}, except_default: &{:?}, clean: {}, returns: &{:?}, when: {} }}",
+        "Handler {{ framework: {:?}, decorator: &{:?}, callee: &{:?}, annotation: &{:?}, param_type: &{:?}, param_name: &{:?}, function: &{:?}, base: &{:?}, class_annotation: &{:?}, params: {params}, ty: {}, label: {:?}, kind: TaintKind::{kind}, not_type: &{:?}, except_default: &{:?}, clean: {}, returns: &{:?}, when: {} }}",
         h.framework.as_deref().unwrap_or_default(),
         bare_names(&h.decorator),
         bare_names(&h.callee),
@@ -358,6 +351,14 @@ fn handler(h: &Handler) -> String {
         h.returns,
         conditions_of(&h.when),
     )
+}
+
+/// Returns the variant of `TaintKind` for a word. Without a word, the source is a request.
+fn taint_kind(word: Option<&str>) -> &'static str {
+    let mut kinds = SOURCES.iter();
+    kinds
+        .find(|(known, _)| Some(*known) == word)
+        .map_or("Request", |(_, variant)| variant)
 }
 
 /// Returns names without the sign of an annotation and without parentheses.
@@ -400,7 +401,7 @@ fn sink(patterns: &mut Vec<Written>, i: usize, s: &Sink) -> String {
         _ => None,
     };
     format!(
-        "Sink {{ kind: {kind}, label: {:?}, args: {args}, when: {}, unless: {}, unknown: {unknown:?}, element: {:?}, literal: {}, returns: {:?}, late: {}, cwe: {:?}, confidence: {}, texts: {} }}",
+        "Sink {{ kind: SinkKind::ALL[{kind}], label: {:?}, args: {args}, when: {}, unless: {}, unknown: {unknown:?}, element: {:?}, literal: {}, returns: {:?}, late: {}, cwe: {:?}, confidence: {}, texts: {} }}",
         s.label,
         conditions_of(&s.when),
         conditions_of(&s.unless),

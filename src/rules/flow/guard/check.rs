@@ -209,7 +209,7 @@ fn tabled(
                 receiver,
                 span: module.expr(id).span,
             };
-            if !run.all_hold(g.when, &call) || run.any_holds(g.unless, &call) {
+            if !run.applies(g.when, g.unless, &call) {
                 continue;
             }
         }

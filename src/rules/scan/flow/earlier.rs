@@ -1,7 +1,7 @@
 //! Compares the flows of a changed file with those of its old text: an edit inside of a call adds
 //! no flow that was there before, and a removed check can expose one.
 
-use super::{line_around, readable, shift, sink_of, word_of};
+use super::{line_around, readable, shift, word_of};
 use crate::diff::{LineNo, TextChange};
 use crate::rules::flow::{self, Flow, FlowLanguage, FlowSubject, PathStep, Trigger};
 use crate::rules::language::Languages;
@@ -140,13 +140,14 @@ impl<'a> OldFlows<'a> {
             .map(|f| {
                 (
                     word_of(f.subject),
-                    sink_of(f).and_then(|at| change.old.line_number(at)),
+                    f.sink().and_then(|s| change.old.line_number(s.start)),
                 )
             })
             .collect();
         flows.retain(|f| {
-            let line = sink_of(f)
-                .and_then(|at| change.new.line_number(at))
+            let line = f
+                .sink()
+                .and_then(|s| change.new.line_number(s.start))
                 .and_then(|n| change.old_line(n));
             !known.contains(&(word_of(f.subject), line))
         });

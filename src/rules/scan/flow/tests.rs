@@ -511,13 +511,13 @@ fn a_script_of_a_page_is_read_where_it_is() {
 fn every_word_has_a_rule_and_every_rule_a_word() {
     for kind in flow::SinkKind::ALL {
         assert!(
-            rule_of(FlowSubject::Flow(*kind)).is_some(),
+            rule_of_subject(FlowSubject::Flow(*kind)).is_some(),
             "{}",
             kind.name()
         );
     }
     for word in flow::call_words() {
-        assert!(rule_of(FlowSubject::Rule(word)).is_some(), "{word}");
+        assert!(rule_of_subject(FlowSubject::Rule(word)).is_some(), "{word}");
     }
     let known: Vec<&str> = catalogue().map(|r| &*r.id).collect();
     for (word, id) in RULES.iter().chain(CALLS) {

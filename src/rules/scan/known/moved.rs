@@ -18,6 +18,19 @@ const MOVED: &str = "another file of this change had this before";
 /// Code of the removed lines of a file, by rule and code, with the severity that it had.
 type RemovedCode = HashMap<(Option<u16>, Vec<u8>), Vec<(Finding, CodeInPlace)>>;
 
+impl RuleSet {
+    /// Returns true if [`Self::lower_moved`] can lower a finding.
+    pub(crate) fn may_be_moved(&self, finding: &Finding) -> bool {
+        can_be_lowered(self, finding)
+    }
+
+    /// Lowers each finding on code that the change moved from another file to a suggestion.
+    /// `files`: the files of the findings, and those with removed lines.
+    pub(crate) fn lower_moved(&self, files: &[FileChange], findings: &mut [&mut Finding]) {
+        lower_moved(self, files, findings);
+    }
+}
+
 /// Lowers each of these findings of a change to a suggestion if its rule reported the same code in
 /// the removed lines of another file, in a function of the same name and between the same lines.
 ///
@@ -25,13 +38,7 @@ type RemovedCode = HashMap<(Option<u16>, Vec<u8>), Vec<(Finding, CodeInPlace)>>;
 /// severe by the old path, the same steps of data, no critical finding, no secret. A file that lost
 /// a line which can guard code below it does not count, unless the change adds that line somewhere.
 /// Code that is now in two files covers both, so that the shards of a review agree.
-///
-/// `files`: the files of the findings, and those with removed lines.
-pub(in crate::rules) fn lower_moved(
-    rules: &RuleSet,
-    files: &[FileChange],
-    findings: &mut [&mut Finding],
-) {
+fn lower_moved(rules: &RuleSet, files: &[FileChange], findings: &mut [&mut Finding]) {
     let mut added = added_lines(files);
     let removed: Vec<RemovedCode> = files
         .iter()
@@ -75,11 +82,6 @@ fn is_moved(
             && old_code.covers(&code, false)
             && have_same_path(old, finding)
     })
-}
-
-/// Returns true if a finding can be lowered because its code was moved.
-pub(in crate::rules) fn may_be_moved(rules: &RuleSet, finding: &Finding) -> bool {
-    can_be_lowered(rules, finding)
 }
 
 /// Returns the added lines of all files.

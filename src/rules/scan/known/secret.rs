@@ -9,7 +9,7 @@ use crate::rules::RuleSet;
 /// Bytes of a secret that is compared, at least.
 const LEAST: usize = 8;
 /// Secrets of each side of a file that are compared, at most.
-const COMPARED_MAX: usize = 64;
+const SECRETS_MAX: usize = 64;
 
 /// Lowers each finding of `added` to a suggestion if it is about a secret of one line that a finding
 /// of `removed` is about, too, which is at least as severe.
@@ -25,10 +25,10 @@ pub(super) fn lower(
     let removed = removed.iter().filter(|f| is_compared(rules, f));
     let mut known: Vec<(&[u8], Severity)> = removed
         .filter_map(|f| Some((value_of(&text.old, f)?, f.severity())))
-        .take(COMPARED_MAX)
+        .take(SECRETS_MAX)
         .collect();
     let added = added.iter_mut().filter(|f| is_compared(rules, f));
-    for finding in added.take(COMPARED_MAX) {
+    for finding in added.take(SECRETS_MAX) {
         let Some(value) = value_of(&text.new, finding) else {
             continue;
         };
@@ -48,7 +48,7 @@ pub(super) fn lower(
 pub(super) fn is_compared(rules: &RuleSet, finding: &Finding) -> bool {
     finding.severity() >= Severity::Minor
         && finding.suppressed.is_none()
-        && super::rule_of(rules, finding).is_some_and(|rule| rule.secret)
+        && super::rule_of_finding(rules, finding).is_some_and(|rule| rule.secret)
 }
 
 /// Returns the bytes of the secret of a finding. `None`: it has several lines or words, or is short.
