@@ -4,6 +4,11 @@
 //! (variables, configuration files, metadata services). It gets no transport of its own: `http`
 //! sends everything, with its certificates, proxies and bounds. No program is run for credentials.
 
+mod azure;
+mod endpoint;
+
+use self::azure::AzureAccount;
+use self::endpoint::endpoint;
 use super::{BlobRead, StoreFailure, StoreListing, in_time};
 use crate::env::Env;
 use crate::http::transfer::{Carrier, Delivery, Parcel};
@@ -19,6 +24,8 @@ use std::sync::{Arc, Mutex};
 const MAX_ANSWER: usize = 8 << 20;
 /// Region that is used if none is configured: S3-compatible servers accept it.
 const REGION: &str = "us-east-1";
+/// Variable with the address of an emulator of Google Cloud Storage.
+const EMULATOR: &str = "STORAGE_EMULATOR_HOST";
 
 /// A store in a bucket.
 #[derive(Debug)]
@@ -39,9 +46,9 @@ impl ObjectStore {
     pub(super) fn new(scheme: &str, rest: &str, env: &Env) -> Result<Self, StoreFailure> {
         let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
         let operator = match scheme {
-            "s3" => s3(bucket, prefix, env),
-            "gs" => gcs(bucket, prefix, env),
-            _ => azblob(bucket, prefix, env),
+            "s3" => s3(bucket, prefix, env)?,
+            "gs" => gcs(bucket, prefix, env)?,
+            _ => azblob(bucket, prefix, env)?,
         };
         let carrier = Carrier::new(env).map_err(|failure| failure.message)?;
         let lost = Arc::<Mutex<Option<String>>>::default();
@@ -50,7 +57,6 @@ impl ObjectStore {
             lost: Arc::clone(&lost),
         });
         let context = OperationContext::new().with_http_transport(transport);
-        let operator = operator.map_err(|e| reason(e.kind()).to_owned())?;
         Ok(Self {
             operator: operator.with_context(context),
             lost,
@@ -160,7 +166,7 @@ fn reason(kind: ErrorKind) -> &'static str {
 }
 
 /// Names a bucket of S3, or of a server with its interface (`AWS_ENDPOINT_URL_S3`).
-fn s3(bucket: &str, prefix: &str, env: &Env) -> Result<Operator, Error> {
+fn s3(bucket: &str, prefix: &str, env: &Env) -> Result<Operator, StoreFailure> {
     let region = ["AWS_REGION", "AWS_DEFAULT_REGION"]
         .iter()
         .find_map(|name| env.var(name));
@@ -168,38 +174,36 @@ fn s3(bucket: &str, prefix: &str, env: &Env) -> Result<Operator, Error> {
         .bucket(bucket)
         .root(prefix)
         .region(region.unwrap_or(REGION));
-    let endpoint = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"]
+    let address = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"]
         .iter()
-        .find_map(|name| env.var(name));
-    if let Some(endpoint) = endpoint {
-        builder = builder.endpoint(endpoint);
+        .find_map(|name| env.var(name).map(|address| (name, address)));
+    if let Some((name, address)) = address {
+        builder = builder.endpoint(&endpoint(name, address, "https")?);
     }
-    Operator::new(builder)
+    Operator::new(builder).map_err(unusable)
 }
 
-/// Names a bucket of Google Cloud Storage.
-fn gcs(bucket: &str, prefix: &str, env: &Env) -> Result<Operator, Error> {
+/// Names a bucket of Google Cloud Storage, or of an emulator. An emulator gets no credentials, as
+/// with Google's own libraries.
+fn gcs(bucket: &str, prefix: &str, env: &Env) -> Result<Operator, StoreFailure> {
     let mut builder = services::Gcs::default().bucket(bucket).root(prefix);
-    if let Some(endpoint) = env.var("STORAGE_EMULATOR_HOST") {
-        builder = builder.endpoint(endpoint);
+    if let Some(address) = env.var(EMULATOR) {
+        let address = endpoint(EMULATOR, address, "http")?;
+        builder = builder.endpoint(&address).skip_signature();
     }
-    Operator::new(builder)
+    Operator::new(builder).map_err(unusable)
 }
 
-/// Names a container of Azure Blob Storage, in the account of `AZURE_STORAGE_ACCOUNT`.
-fn azblob(container: &str, prefix: &str, env: &Env) -> Result<Operator, Error> {
-    let mut builder = services::Azblob::default()
-        .container(container)
-        .root(prefix);
-    if let Some(account) = env.var("AZURE_STORAGE_ACCOUNT") {
-        builder = builder
-            .account_name(account)
-            .endpoint(&format!("https://{account}.blob.core.windows.net"));
-    }
-    if let Some(key) = env.var("AZURE_STORAGE_KEY") {
-        builder = builder.account_key(key);
-    }
-    Operator::new(builder)
+/// Names a container of Azure Blob Storage.
+fn azblob(container: &str, prefix: &str, env: &Env) -> Result<Operator, StoreFailure> {
+    let builder = AzureAccount::of(env)?.builder().map_err(unusable)?;
+    Operator::new(builder.container(container).root(prefix)).map_err(unusable)
+}
+
+/// Describes an error in the settings of a store.
+#[expect(clippy::needless_pass_by_value, reason = "it is passed to map_err")]
+fn unusable(error: Error) -> StoreFailure {
+    reason(error.kind()).to_owned()
 }
 
 impl HttpTransport for OwnTransport {
@@ -235,3 +239,6 @@ impl HttpTransport for OwnTransport {
         Ok(response)
     }
 }
+
+#[cfg(test)]
+mod tests;
