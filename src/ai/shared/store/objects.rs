@@ -11,9 +11,11 @@ use self::azure::AzureAccount;
 use self::endpoint::endpoint;
 use super::{BlobRead, StoreFailure, StoreListing, in_time};
 use crate::env::Env;
+use crate::http::StatusCode;
 use crate::http::transfer::{Carrier, Delivery, Parcel};
 use futures_util::{TryStreamExt as _, stream};
 use opendal::options::{ListOptions, WriteOptions};
+use opendal::raw::Operation;
 use opendal::{
     Buffer, EntryMode, Error, ErrorKind, HttpBody, HttpTransport, HttpTransporter,
     OperationContext, Operator, services,
@@ -22,6 +24,11 @@ use std::sync::{Arc, Mutex};
 
 /// Bytes of an answer to a request, at most: a page of a listing, or an entry.
 const MAX_ANSWER: usize = 8 << 20;
+/// Entries of a page of a listing. Azure's own pages of 5000 entries with long names would be larger
+/// than an answer may be.
+const PAGE: usize = 1000;
+/// Attempts to create a blob that another machine creates at the same time.
+const CREATIONS: usize = 2;
 /// Region that is used if none is configured: S3-compatible servers accept it.
 const REGION: &str = "us-east-1";
 /// Variable with the address of an emulator of Google Cloud Storage.
@@ -31,14 +38,31 @@ const EMULATOR: &str = "STORAGE_EMULATOR_HOST";
 #[derive(Debug)]
 pub(in crate::ai::shared) struct ObjectStore {
     operator: Operator,
-    /// The last failure of a connection, which opendal wraps in its own errors.
-    lost: Arc<Mutex<Option<String>>>,
+    /// The outcome of the last request, which the errors of opendal do not contain.
+    last: LastExchange,
+}
+
+type LastExchange = Arc<Mutex<Option<Exchange>>>;
+
+/// A request that was sent.
+#[derive(Debug)]
+struct Exchange {
+    /// False if it asked another service for the credentials of the store.
+    is_of_store: bool,
+    outcome: Outcome,
+}
+
+#[derive(Debug)]
+enum Outcome {
+    Answered(StatusCode),
+    /// The connection failed, for this reason.
+    Lost(String),
 }
 
 /// The transport of opendal: `http`.
 struct OwnTransport {
     carrier: Carrier,
-    lost: Arc<Mutex<Option<String>>>,
+    last: LastExchange,
 }
 
 impl ObjectStore {
@@ -50,23 +74,28 @@ impl ObjectStore {
             "gs" => gcs(bucket, prefix, env)?,
             _ => azblob(bucket, prefix, env)?,
         };
+        Self::over(operator, env)
+    }
+
+    /// Lets `http` send the requests of a client.
+    fn over(operator: Operator, env: &Env) -> Result<Self, StoreFailure> {
         let carrier = Carrier::new(env).map_err(|failure| failure.message)?;
-        let lost = Arc::<Mutex<Option<String>>>::default();
+        let last = LastExchange::default();
         let transport = HttpTransporter::new(OwnTransport {
             carrier,
-            lost: Arc::clone(&lost),
+            last: Arc::clone(&last),
         });
         let context = OperationContext::new().with_http_transport(transport);
         Ok(Self {
             operator: operator.with_context(context),
-            lost,
+            last,
         })
     }
 
-    /// Describes an error: by the failure of the connection if there was one.
+    /// Describes an error: by the last request if opendal does not know its kind.
     fn described(&self, error: &Error) -> StoreFailure {
-        let lost = self.lost.lock().ok().and_then(|mut lost| lost.take());
-        lost.unwrap_or_else(|| reason(error.kind()).to_owned())
+        let last = self.last.lock().ok().and_then(|mut last| last.take());
+        described(error.kind(), last)
     }
 
     /// Reads a blob, if its size is within the bound.
@@ -78,6 +107,10 @@ impl ObjectStore {
         };
         if size > most as u64 {
             return Ok(BlobRead::TooLarge);
+        }
+        // Some servers refuse to read an empty object, which would turn the store off.
+        if size == 0 {
+            return Ok(BlobRead::Content(Vec::new()));
         }
         match self.operator.read(name).await {
             Ok(bytes) if bytes.len() > most => Ok(BlobRead::TooLarge),
@@ -95,26 +128,24 @@ impl ObjectStore {
 
     /// Writes a blob, unless one of this name exists (`If-None-Match: *`).
     pub(super) async fn create(&self, name: &str, bytes: &[u8]) -> Result<bool, StoreFailure> {
-        let options = WriteOptions {
-            if_not_exists: true,
-            ..WriteOptions::default()
-        };
-        match self
-            .operator
-            .write_options(name, bytes.to_vec(), options)
-            .await
-        {
-            Ok(_) => Ok(true),
-            Err(e)
-                if matches!(
-                    e.kind(),
-                    ErrorKind::ConditionNotMatch | ErrorKind::AlreadyExists
-                ) =>
-            {
-                Ok(false)
+        for _ in 0..CREATIONS {
+            let options = WriteOptions {
+                if_not_exists: true,
+                ..WriteOptions::default()
+            };
+            let bytes = bytes.to_vec();
+            let Err(e) = self.operator.write_options(name, bytes, options).await else {
+                return Ok(true);
+            };
+            match e.kind() {
+                ErrorKind::ConditionNotMatch | ErrorKind::AlreadyExists => return Ok(false),
+                // Another machine creates the same blob at this moment. S3 does not decide then,
+                // and asks the client to try again.
+                ErrorKind::Conflict => {}
+                _ => return Err(self.described(&e)),
             }
-            Err(e) => Err(self.described(&e)),
         }
+        Ok(false)
     }
 
     /// Removes a blob.
@@ -133,7 +164,11 @@ impl ObjectStore {
     ) -> Result<StoreListing, StoreFailure> {
         let path = format!("{folder}/");
         let mut listing = StoreListing::default();
-        let lister = self.operator.lister_options(&path, ListOptions::default());
+        let options = ListOptions {
+            limit: Some(PAGE),
+            ..ListOptions::default()
+        };
+        let lister = self.operator.lister_options(&path, options);
         let lister = in_time(async { lister.await.map_err(|e| self.described(&e)) }).await?;
         let mut lister = std::pin::pin!(lister);
         loop {
@@ -154,13 +189,42 @@ impl ObjectStore {
     }
 }
 
+/// Describes an error of a kind after a request. Concurrent requests can be confused with each
+/// other, so that a known kind is described without it.
+fn described(kind: ErrorKind, last: Option<Exchange>) -> StoreFailure {
+    let Some(Exchange {
+        is_of_store,
+        outcome,
+    }) = last
+    else {
+        return reason(kind).to_owned();
+    };
+    match (kind, outcome) {
+        (ErrorKind::Unexpected, _) if !is_of_store => {
+            "valid credentials for the store are missing".to_owned()
+        }
+        (ErrorKind::Unexpected, Outcome::Lost(why)) => why,
+        (ErrorKind::Unexpected, Outcome::Answered(StatusCode::UNAUTHORIZED)) => {
+            reason(ErrorKind::PermissionDenied).to_owned()
+        }
+        (ErrorKind::Unexpected, Outcome::Answered(status)) if !status.is_success() => {
+            format!("the store answers with status {}", status.as_u16())
+        }
+        // opendal reports a bucket of S3 that does not exist as a wrong setting.
+        (ErrorKind::ConfigInvalid, Outcome::Answered(StatusCode::NOT_FOUND)) if is_of_store => {
+            reason(ErrorKind::NotFound).to_owned()
+        }
+        _ => reason(kind).to_owned(),
+    }
+}
+
 /// Describes the answer of a store, without its text, which can hold anything.
 fn reason(kind: ErrorKind) -> &'static str {
     match kind {
         ErrorKind::NotFound => "the bucket or container does not exist",
-        ErrorKind::PermissionDenied => "access is denied, or there are no credentials",
+        ErrorKind::PermissionDenied => "access is denied, or credentials are missing",
         ErrorKind::RateLimited => "the store answers: too many requests",
-        ErrorKind::ConfigInvalid => "its settings are invalid, or there are no credentials",
+        ErrorKind::ConfigInvalid => "its settings are invalid, or credentials are missing",
         _ => "the store answers with an error",
     }
 }
@@ -212,25 +276,32 @@ impl HttpTransport for OwnTransport {
         request: http_messages::Request<Buffer>,
     ) -> opendal::Result<http_messages::Response<HttpBody>> {
         let (parts, body) = request.into_parts();
+        let is_of_store = parts.extensions.get::<Operation>().is_some();
         let parcel = Parcel {
             method: parts.method,
             address: parts.uri.to_string(),
             headers: parts.headers,
             body: body.to_vec(),
         };
+        let carried = self.carrier.carry(parcel, MAX_ANSWER).await;
+        let (outcome, delivery) = match carried {
+            Ok(delivery) => (Outcome::Answered(delivery.status), Some(delivery)),
+            Err(failure) => (Outcome::Lost(failure.message), None),
+        };
+        if let Ok(mut last) = self.last.lock() {
+            *last = Some(Exchange {
+                is_of_store,
+                outcome,
+            });
+        }
+        let Some(delivery) = delivery else {
+            return Err(Error::new(ErrorKind::Unexpected, "the request failed"));
+        };
         let Delivery {
             status,
             headers,
             body,
-        } = match self.carrier.carry(parcel, MAX_ANSWER).await {
-            Ok(delivery) => delivery,
-            Err(failure) => {
-                if let Ok(mut lost) = self.lost.lock() {
-                    *lost = Some(failure.message);
-                }
-                return Err(Error::new(ErrorKind::Unexpected, "the request failed"));
-            }
-        };
+        } = delivery;
         let size = body.len() as u64;
         let body = stream::iter([Ok(Buffer::from(body))]);
         let mut response = http_messages::Response::new(HttpBody::new(body, Some(size)));
