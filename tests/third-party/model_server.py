@@ -8,7 +8,7 @@ SCRIPT is a JSON object of lists of turns: "review", "verdict" for requests to j
 "fix_report" for a fix. A review whose prompt has the text "fixed" gets "review_fixed". The turn that is given is that of the position which the conversation has reached, the last one where it goes on longer. A turn is a
 list of content blocks: {"type": "text", "text": "…"} or
 {"type": "tool_use", "name": "…", "input": {…}}. In every string, NONCE stands for what the prompt ends with, and
-DIR for the folder that the prompt names. LOG gets a line of JSON for every request. The port stands on the first
+DIR for the folder that the prompt names. "delay" is the number of seconds before an answer. LOG gets a line of JSON for every request. The port stands on the first
 line of standard output.
 """
 import http.server
@@ -16,6 +16,7 @@ import json
 import re
 import sys
 import threading
+import time
 
 SCRIPT, LOG = sys.argv[1], sys.argv[2]
 LOCK = threading.Lock()
@@ -54,6 +55,7 @@ def events(request):
     folders = re.findall(r"Your working folder, (/[^,]+), holds", said)
     with open(SCRIPT, encoding="utf-8") as f:
         script = json.load(f)
+    time.sleep(script.get("delay", 0))
     form = json.dumps([request.get("tools"), request.get("output_config")])
     kinds = {"refuted": "verdict", "standing": "criteria", "valid": "proposal", "floor_manager": "decision",
              "fix": "reproduction", "steps": "fix_plan", "problem": "fix_report"}
