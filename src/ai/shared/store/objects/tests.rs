@@ -198,37 +198,44 @@ fn credentials_that_a_store_does_not_accept_are_named_as_the_cause() {
     }
 }
 
+/// Reads a blob of at most 4 bytes from a store that answers like this. Returns the result, and the
+/// number of requests.
+fn read(answers: &'static [Answer]) -> (Result<BlobRead, StoreFailure>, usize) {
+    let server = Scripted::start(answers);
+    let store = server.store("azblob");
+    let read = run(store.get("replies-1/x", 4));
+    (read, server.heads.join().unwrap().len())
+}
+
 #[test]
 fn flt_02_an_empty_or_large_object_is_not_read() {
-    let azure = |answers| {
-        let server = Scripted::start(answers);
-        let store = server.store("azblob");
-        let read = run(store.get("replies-1/x", 4));
-        (read, server.heads.join().unwrap().len())
+    assert_eq!(read(&[OK]), (Ok(BlobRead::Content(Vec::new())), 1));
+    let large = read(&[("200 OK", "", "large")]);
+    assert_eq!(large, (Ok(BlobRead::TooLarge), 1));
+}
+
+/// Describes an error of a kind after a request to the store, or to the service that gives
+/// credentials.
+fn after(kind: ErrorKind, is_of_store: bool, outcome: Outcome) -> StoreFailure {
+    let last = Exchange {
+        is_of_store,
+        outcome,
     };
-    let (read, requests) = azure(&[OK]);
-    assert_eq!((read, requests), (Ok(BlobRead::Content(Vec::new())), 1));
-    let (read, requests) = azure(&[("200 OK", "", "large")]);
-    assert_eq!((read, requests), (Ok(BlobRead::TooLarge), 1));
+    described(kind, Some(last))
 }
 
 #[test]
 fn an_error_is_described_by_the_last_request_if_its_kind_is_unknown() {
-    let after = |kind, is_of_store, outcome| {
-        let last = Exchange {
-            is_of_store,
-            outcome,
-        };
-        described(kind, Some(last))
-    };
-    let lost = || Outcome::Lost("refused".to_owned());
-    let answered = |status| Outcome::Answered(status);
     let unknown = ErrorKind::Unexpected;
-    assert_eq!(after(unknown, true, lost()), "refused");
-    assert!(after(unknown, false, lost()).contains("valid credentials"));
-    assert!(after(unknown, true, answered(StatusCode::OK)).contains("an error"));
+    let lost = after(unknown, true, Outcome::Lost("refused".to_owned()));
+    assert_eq!(lost, "refused");
+    let lost = after(unknown, false, Outcome::Lost("refused".to_owned()));
+    assert!(lost.contains("valid credentials"), "{lost}");
+    let answered = after(unknown, true, Outcome::Answered(StatusCode::OK));
+    assert!(answered.contains("an error"), "{answered}");
     // A known kind counts more: the last request can be that of another operation.
-    let missing = after(ErrorKind::NotFound, true, answered(StatusCode::BAD_REQUEST));
+    let other = Outcome::Answered(StatusCode::BAD_REQUEST);
+    let missing = after(ErrorKind::NotFound, true, other);
     assert!(missing.contains("does not exist"), "{missing}");
     assert!(described(unknown, None).contains("an error"));
 }
