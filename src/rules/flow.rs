@@ -199,6 +199,36 @@ pub enum Proof {
     Request,
 }
 
+/// The kind of a source. The words of the tables are in `format::SOURCES`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TaintKind {
+    Request,
+    Arguments,
+    Environment,
+    File,
+    Socket,
+    Queue,
+    Stored,
+    /// A value of unknown origin.
+    Parameter,
+}
+
+impl TaintKind {
+    /// Returns the strength of the proof that a source of this kind gives.
+    fn proof(self) -> Proof {
+        match self {
+            Self::Request | Self::Socket | Self::Queue => Proof::Request,
+            Self::Arguments | Self::Environment | Self::File | Self::Stored => Proof::Local,
+            Self::Parameter => Proof::Unknown,
+        }
+    }
+
+    /// Returns true for the command line and the environment of the program.
+    fn is_of_caller(self) -> bool {
+        matches!(self, Self::Arguments | Self::Environment)
+    }
+}
+
 /// How certain a finding is. Later is more certain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FlowCertainty {

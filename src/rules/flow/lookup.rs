@@ -1,10 +1,10 @@
 //! Values of names: variables, fields of the own object, imports and types.
 
-use super::FlowLanguage;
 use super::paths::{Calling, PathId, Root};
 use super::run::{FlowRun, THIS};
 use super::shape::{ByteSpan, ExprId, ExprKind, Sym};
-use super::value::{FlowValue, ItemKey, TaintKind, What};
+use super::value::{FlowValue, ItemKey, What};
+use super::{FlowLanguage, TaintKind};
 
 impl<'m> FlowRun<'m> {
     /// Returns true for an expression that refers to the object of the method.

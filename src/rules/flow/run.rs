@@ -13,8 +13,8 @@ use super::shape::{
 };
 use super::sink::FoundFlow;
 use super::table::{Condition, Table};
-use super::value::{Const, Env, FlowValue, Taint, TaintKind, TaintOrigin, Taints, What, join};
-use super::{FlowLanguage, FlowSubject, guard};
+use super::value::{Const, Env, FlowValue, Taint, TaintOrigin, Taints, What, join};
+use super::{FlowLanguage, FlowSubject, TaintKind, guard};
 use foldhash::HashMap;
 use std::collections::BTreeSet;
 use std::rc::Rc;

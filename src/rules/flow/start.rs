@@ -14,8 +14,8 @@ use super::shape::{
 };
 use super::sink::{CallInfo, FoundFlow, way};
 use super::table::{Handler, Place, Table};
-use super::value::{Env, FlowValue, ItemKey, TaintKind, What, join};
-use super::{Flow, FlowLanguage, FlowSubject, PathStep, StepRole};
+use super::value::{Env, FlowValue, ItemKey, What, join};
+use super::{Flow, FlowLanguage, FlowSubject, PathStep, StepRole, TaintKind};
 use foldhash::{HashMap, HashMapExt as _};
 use std::collections::BTreeSet;
 use std::ops::Range;

@@ -1,8 +1,7 @@
 //! Knowledge as static tables. The build script generates them from `knowledge/*.toml`.
 
 use super::slot::{SLOTS, slot};
-use super::value::TaintKind;
-use super::{EntryTexts, FlowCertainty, FlowLanguage, SinkKind};
+use super::{EntryTexts, FlowCertainty, FlowLanguage, SinkKind, TaintKind};
 use crate::finding::Severity;
 
 /// A part of a call.

@@ -1,9 +1,9 @@
 //! Abstract values: the possible contents of a variable.
 
-use super::Proof;
 use super::doubt::Doubt;
 use super::paths::PathId;
 use super::shape::{ByteSpan, ClassId, FunctionId, Sym};
+use super::{Proof, TaintKind};
 use std::cell::{Cell, OnceCell};
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
@@ -67,36 +67,6 @@ pub(super) struct TaintOrigin {
     pub(super) span: ByteSpan,
     pub(super) label: &'static str,
     pub(super) kind: TaintKind,
-}
-
-/// The kind of a source. The words of the tables are in `format::SOURCES`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum TaintKind {
-    Request,
-    Arguments,
-    Environment,
-    File,
-    Socket,
-    Queue,
-    Stored,
-    /// A value of unknown origin.
-    Parameter,
-}
-
-impl TaintKind {
-    /// Returns the strength of the proof that a source of this kind gives.
-    pub(super) fn proof(self) -> Proof {
-        match self {
-            Self::Request | Self::Socket | Self::Queue => Proof::Request,
-            Self::Arguments | Self::Environment | Self::File | Self::Stored => Proof::Local,
-            Self::Parameter => Proof::Unknown,
-        }
-    }
-
-    /// Returns true for the command line and the environment of the program.
-    pub(super) fn is_of_caller(self) -> bool {
-        matches!(self, Self::Arguments | Self::Environment)
-    }
 }
 
 /// A position that data passed, and the positions before it.

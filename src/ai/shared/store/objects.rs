@@ -49,11 +49,11 @@ type LastExchange = Arc<Mutex<Option<Exchange>>>;
 struct Exchange {
     /// False if it asked another service for the credentials of the store.
     is_of_store: bool,
-    outcome: Outcome,
+    outcome: RequestOutcome,
 }
 
 #[derive(Debug)]
-enum Outcome {
+enum RequestOutcome {
     Answered(StatusCode),
     /// The connection failed, for this reason.
     Lost(String),
@@ -203,15 +203,17 @@ fn described(kind: ErrorKind, last: Option<Exchange>) -> StoreFailure {
         (ErrorKind::Unexpected, _) if !is_of_store => {
             "valid credentials for the store are missing".to_owned()
         }
-        (ErrorKind::Unexpected, Outcome::Lost(why)) => why,
-        (ErrorKind::Unexpected, Outcome::Answered(StatusCode::UNAUTHORIZED)) => {
+        (ErrorKind::Unexpected, RequestOutcome::Lost(why)) => why,
+        (ErrorKind::Unexpected, RequestOutcome::Answered(StatusCode::UNAUTHORIZED)) => {
             reason(ErrorKind::PermissionDenied).to_owned()
         }
-        (ErrorKind::Unexpected, Outcome::Answered(status)) if !status.is_success() => {
+        (ErrorKind::Unexpected, RequestOutcome::Answered(status)) if !status.is_success() => {
             format!("the store answers with status {}", status.as_u16())
         }
         // opendal reports a bucket of S3 that does not exist as a wrong setting.
-        (ErrorKind::ConfigInvalid, Outcome::Answered(StatusCode::NOT_FOUND)) if is_of_store => {
+        (ErrorKind::ConfigInvalid, RequestOutcome::Answered(StatusCode::NOT_FOUND))
+            if is_of_store =>
+        {
             reason(ErrorKind::NotFound).to_owned()
         }
         _ => reason(kind).to_owned(),
@@ -285,8 +287,8 @@ impl HttpTransport for OwnTransport {
         };
         let carried = self.carrier.carry(parcel, MAX_ANSWER).await;
         let (outcome, delivery) = match carried {
-            Ok(delivery) => (Outcome::Answered(delivery.status), Some(delivery)),
-            Err(failure) => (Outcome::Lost(failure.message), None),
+            Ok(delivery) => (RequestOutcome::Answered(delivery.status), Some(delivery)),
+            Err(failure) => (RequestOutcome::Lost(failure.message), None),
         };
         if let Ok(mut last) = self.last.lock() {
             *last = Some(Exchange {

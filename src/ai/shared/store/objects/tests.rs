@@ -216,7 +216,7 @@ fn flt_02_an_empty_or_large_object_is_not_read() {
 
 /// Describes an error of a kind after a request to the store, or to the service that gives
 /// credentials.
-fn after(kind: ErrorKind, is_of_store: bool, outcome: Outcome) -> StoreFailure {
+fn after(kind: ErrorKind, is_of_store: bool, outcome: RequestOutcome) -> StoreFailure {
     let last = Exchange {
         is_of_store,
         outcome,
@@ -227,14 +227,14 @@ fn after(kind: ErrorKind, is_of_store: bool, outcome: Outcome) -> StoreFailure {
 #[test]
 fn an_error_is_described_by_the_last_request_if_its_kind_is_unknown() {
     let unknown = ErrorKind::Unexpected;
-    let lost = after(unknown, true, Outcome::Lost("refused".to_owned()));
+    let lost = after(unknown, true, RequestOutcome::Lost("refused".to_owned()));
     assert_eq!(lost, "refused");
-    let lost = after(unknown, false, Outcome::Lost("refused".to_owned()));
+    let lost = after(unknown, false, RequestOutcome::Lost("refused".to_owned()));
     assert!(lost.contains("valid credentials"), "{lost}");
-    let answered = after(unknown, true, Outcome::Answered(StatusCode::OK));
+    let answered = after(unknown, true, RequestOutcome::Answered(StatusCode::OK));
     assert!(answered.contains("an error"), "{answered}");
     // A known kind counts more: the last request can be that of another operation.
-    let other = Outcome::Answered(StatusCode::BAD_REQUEST);
+    let other = RequestOutcome::Answered(StatusCode::BAD_REQUEST);
     let missing = after(ErrorKind::NotFound, true, other);
     assert!(missing.contains("does not exist"), "{missing}");
     assert!(described(unknown, None).contains("an error"));
