@@ -126,8 +126,7 @@ fn after_two(
 }
 
 /// A function of a module that does not verify certificates, and another function.
-const FETCH: &str =
-    "def fetch(session, host):\n    session.verify = False\n    return session.get(host)\n";
+const FETCH: &str = "import requests\n\n\ndef fetch(session, host):\n    session.verify = False\n    return session.get(host)\n";
 const OTHER: &str = "def name(host):\n    return host.lower()\n";
 
 #[test]
