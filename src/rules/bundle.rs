@@ -296,4 +296,14 @@ mod tests {
         let named = "// __webpack_require__\n".repeat(1000);
         assert!(!is_built(b"public/build/app.js", named.as_bytes()));
     }
+
+    #[test]
+    fn the_output_of_a_bundler_is_known_by_the_licences_of_several_libraries() {
+        let code = "function f() { return 1; }\n".repeat(500);
+        let with =
+            |licences: usize| format!("{}{code}{code}", "/** @license MIT */\n".repeat(licences));
+        assert!(is_built(b"public/js/dist/app.js", with(3).as_bytes()));
+        assert!(!is_built(b"public/js/dist/app.js", with(2).as_bytes()));
+        assert!(!is_built(b"src/dist/app.js", with(3).as_bytes()));
+    }
 }

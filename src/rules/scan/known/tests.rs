@@ -588,3 +588,26 @@ fn another_kind_of_quotes_removes_no_guard() {
         Severity::Major,
     );
 }
+
+#[test]
+fn a_download_that_is_piped_to_a_shell_is_known_with_other_arguments() {
+    let step = |command: &str| format!("jobs:\n  lint:\n    commands:\n      - {command}\n");
+    let rule = "configured-pipe-to-shell";
+    let of = |address: &str, rest: &str| {
+        step(&format!("curl -sfL https://{address}/install.sh | {rest}"))
+    };
+    let old = of("get.example.org", "bash -s -- -b bin v1.2");
+    for rest in ["bash -s -- -b bin v1.3", "sh -s -- -b bin v1.2"] {
+        let new = of("get.example.org", rest);
+        assert_eq!(
+            severities(".semaphore/ci.yml", rule, &old, &new),
+            [Severity::Suggestion],
+            "{rest}"
+        );
+    }
+    let other = of("get.example.com", "bash -s -- -b bin v1.2");
+    assert_eq!(
+        severities(".semaphore/ci.yml", rule, &old, &other),
+        [Severity::Minor]
+    );
+}
