@@ -106,12 +106,9 @@ fn equal(a: &Const, b: &Const) -> bool {
 }
 
 /// Returns the kinds of sinks that data cannot harm if it follows a text. An address with a fixed
-/// host is such a text, and it is no path of a file either.
+/// host is such a text.
 pub(super) fn fixed_by(known: &str) -> u32 {
-    let mut targets = SinkKind::Url.bit() | SinkKind::Redirect.bit();
-    if known.starts_with("http://") || known.starts_with("https://") {
-        targets |= SinkKind::Path.bit();
-    }
+    let targets = SinkKind::Url.bit() | SinkKind::Redirect.bit();
     if known.is_empty() {
         return 0;
     }

@@ -3,9 +3,10 @@
 //! The order of the parts decides what data can change: behind a fixed host it cannot choose the
 //! server, and in front of one it can.
 
+use super::SinkKind;
 use super::eval::map_taints;
 use super::run::FlowRun;
-use super::shape::{ByteSpan, ExprId};
+use super::shape::{ByteSpan, ExprId, ExprKind};
 use super::sink::GivenArg;
 use super::value::{Const, FlowValue, Taint, Taints, join_taints};
 use std::rc::Rc;
@@ -51,13 +52,20 @@ impl JoinedParts {
 impl FlowRun<'_> {
     /// Returns the text of a call that joins the elements of a list with a separator: `join` of
     /// Python, JavaScript, Ruby and Go, `String.join` of Java and C#, `implode` of PHP and
-    /// `joinToString` of Kotlin. `None`: the call does not show which part is the separator.
+    /// `joinToString` of Kotlin. `None`: the call does not show which part is the separator, or the
+    /// list is not written in the call, so that it can have another order than its elements were
+    /// added in.
     pub(super) fn separated(
         &mut self,
-        base: Option<&FlowValue>,
+        receiver: Option<&(ExprId, FlowValue)>,
         given: &[GivenArg],
     ) -> Option<FlowValue> {
-        let parts = self.joined_parts(base, given)?;
+        let receivers = receiver.iter().map(|(place, base)| (*place, base));
+        let mut values = receivers.chain(given.iter().map(|a| (a.expr, &a.value)));
+        if values.any(|(place, value)| value.items.is_some() && !self.is_written_list(place)) {
+            return None;
+        }
+        let parts = self.joined_parts(receiver.map(|(_, base)| base), given)?;
         let mut list = Vec::with_capacity(parts.elements.len() * 2);
         for element in parts.elements {
             if !list.is_empty() {
@@ -67,6 +75,22 @@ impl FlowRun<'_> {
         }
         let text = self.concat(&list);
         Some(text.with(&map_taints(&parts.of_lists, 0, true)))
+    }
+
+    /// Returns true for a list that is written out, or a call that makes one of its arguments.
+    fn is_written_list(&self, id: ExprId) -> bool {
+        match &self.module.expr(id).kind {
+            ExprKind::Collection(_) => true,
+            ExprKind::Pass(of) => self.is_written_list(*of),
+            ExprKind::Call { callee, .. } => {
+                let name = match &self.module.expr(*callee).kind {
+                    ExprKind::Name(name) => self.module.word(*name),
+                    _ => return false,
+                };
+                matches!(name, "listOf" | "arrayOf" | "array")
+            }
+            _ => false,
+        }
     }
 
     fn joined_parts(&self, base: Option<&FlowValue>, given: &[GivenArg]) -> Option<JoinedParts> {
@@ -165,7 +189,15 @@ impl FlowRun<'_> {
                     ..base.clone()
                 });
             }
-            _ => return None,
+            "length" | "capacity" | "charAt" | "indexOf" | "lastIndexOf" | "isEmpty" | "Len"
+            | "Cap" | "Grow" | "ensureCapacity" | "EnsureCapacity" | "Bytes" => return None,
+            // Another method can remove the start.
+            _ => {
+                let data = base.deep();
+                let values = given.iter().map(|a| a.value.deep());
+                FlowValue::tainted(values.fold(data, |t, v| join_taints(&t, &v)))
+                    .exposed(SinkKind::Url.bit() | SinkKind::Redirect.bit())
+            }
         };
         let text = FlowValue {
             path: base.path,
@@ -282,6 +314,10 @@ mod tests {
                     "StringBuilder s = new StringBuilder(\"/x/\"); s.insert(0, id); String u = s.toString();",
                 ),
                 (
+                    "StringBuilder s = new StringBuilder(\"https://a.example.org/x/\"); s.append(id); int n = s.length(); String u = s.toString();",
+                    "StringBuilder s = new StringBuilder(\"https://a.example.org/x/\"); s.append(id); s.delete(0, 24); String u = s.toString();",
+                ),
+                (
                     "StringBuilder s = new StringBuilder(); s.append(\"https://a.example.org/x/\").append(id); String u = s.toString();",
                     "StringBuilder s = new StringBuilder(); s.append(\"https://\").append(id); String u = s.toString();",
                 ),
@@ -321,6 +357,10 @@ mod tests {
                 (
                     "u = \"/\".join([\"https://a.example.org/x\", id])",
                     "u = \"/\".join([\"https:/\", id])",
+                ),
+                (
+                    "u = \"/\".join((\"https://a.example.org\", \"x\", id))",
+                    "p = [\"https://a.example.org/x\", id]; p.reverse(); u = \"/\".join(p)",
                 ),
                 (
                     "u = \"\".join((\"https://a.example.org/x/\", id))",

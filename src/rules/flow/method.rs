@@ -53,8 +53,21 @@ impl FlowRun<'_> {
         span: ByteSpan,
     ) -> Option<FlowValue> {
         let joins = matches!(word, "join" | "Join" | "joinToString" | "implode");
-        if joins && let Some(text) = self.separated(receiver.map(|(_, b)| b), given) {
-            return Some(text);
+        if joins {
+            if let Some(text) = self.separated(receiver, given) {
+                return Some(text);
+            }
+            // The list is behind its separator, and the order of its elements is not known.
+            let is_list = |v: &FlowValue| v.items.is_some();
+            let has_own_list = receiver.is_some_and(|(_, base)| is_list(base));
+            if !has_own_list && given.iter().any(|a| is_list(&a.value)) {
+                let data = given
+                    .iter()
+                    .fold(None, |t, a| join_taints(&t, &a.value.deep()));
+                if data.is_some() {
+                    return Some(FlowValue::tainted(map_taints(&data, 0, true)));
+                }
+            }
         }
         let Some((place, base)) = receiver else {
             return self.function(word, given);

@@ -52,6 +52,11 @@ impl<'m> FlowRun<'m> {
             let deep = p.deep();
             if deep.is_some() {
                 let mut kinds = constant::fixed_by(&known);
+                // The functions of PHP for files read an address instead.
+                let is_address = known.starts_with("https://") || known.starts_with("http://");
+                if kinds != 0 && is_address && self.language == FlowLanguage::Php {
+                    kinds |= SinkKind::Path.bit();
+                }
                 if self.is_at(p, &PAGE_HASHES) {
                     kinds |= SinkKind::Redirect.bit() | SinkKind::Url.bit();
                 }

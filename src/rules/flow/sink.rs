@@ -25,7 +25,7 @@ pub(super) struct FoundFlow {
     pub(super) proof: Proof,
     /// True if the finding is not reported when the data is checked later.
     pub(super) is_late: bool,
-    /// The first argument with data starts with a text that is no markup.
+    /// The first argument starts with a constant text that is no markup.
     pub(super) starts_as_text: bool,
     pub(super) texts: &'static EntryTexts,
 }

@@ -204,8 +204,8 @@ impl<'m> FlowRun<'m> {
         Some(self.paths.call(class, Calling::Plain))
     }
 
-    /// Returns true for a method of Go whose object has a type of another package, to which a binder
-    /// wrote a request: `service.Download(ctx)`. It can look anything up by the fields.
+    /// Returns true for a method of Go whose object has a type of another package that the tables do
+    /// not know: `service.Download(ctx)`. It can look anything up by the fields of the object.
     pub(super) fn is_action_elsewhere(&mut self, target: &Callee) -> bool {
         let is_value = target.receiver.as_ref().is_some_and(|(of, base)| {
             base.what == What::Other && base.path.is_some() && !self.is_package(*of, base.path)

@@ -67,12 +67,9 @@ impl<'a> FileScan<'a> {
         // A file of a known language is read by a program that takes bytes literally. PHP stops at
         // the end of an archive's stub.
         let is_undecoded = self.file.text().is_some_and(|t| t.undecoded.is_some());
-        let is_archive = || {
-            let known = self.file.text().map_or(text, |t| t.new.known());
-            memchr::memmem::find(known, b"__HALT_COMPILER();").is_some()
-        };
+        let is_archive = self.file.path().as_bytes().ends_with(b".phar");
         let may_be_data = !lines.is_empty()
-            && (is_undecoded || self.reporter.languages().is_empty() || is_archive());
+            && (is_undecoded || is_archive || self.reporter.languages().is_empty());
         for (line, index) in lines {
             // The matchers keep every character of the text that they read.
             for part in spans::pieces(text, &line) {

@@ -161,17 +161,12 @@ struct AddedLines {
 impl AddedLines {
     fn of(text: &TextChange) -> Self {
         let mut out = Self::default();
-        out.add(text);
-        out
-    }
-
-    /// Adds the added lines of a file.
-    fn add(&mut self, text: &TextChange) {
         for line in text.added().flat_map(|block| lines(block.text)) {
             let line = without_layout(line);
-            self.whole.extend_from_slice(&line);
-            *self.lines.entry(line).or_default() += 1;
+            out.whole.extend_from_slice(&line);
+            *out.lines.entry(line).or_default() += 1;
         }
+        out
     }
 
     /// Returns true if a removed line was added again: as it is, divided into several lines, or
@@ -256,23 +251,32 @@ fn code_of(rules: &RuleSet, side: &CodeSide<'_>, finding: &Finding) -> Option<Co
     let rule = rule_of_finding(rules, finding)?;
     let mut code = side.code_of(rule, finding)?;
     if rule.id.ends_with("pipe-to-shell") {
-        let download = download(&code.code).map(<[u8]>::to_vec);
-        code.code = download.unwrap_or(code.code);
+        let mut statement = code.code.clone();
+        statement.retain(|b| !b.is_ascii_whitespace());
+        code.code = download(&statement).map_or(code.code, <[u8]>::to_vec);
     }
     Some(code)
 }
 
-/// Returns the command in front of the pipe to a shell in a statement without layout. `None`: the
-/// statement has another pipe, or none.
+/// Returns a statement without white space up to its pipe to a shell. `None`: more than the
+/// arguments of the script follows the pipe.
 fn download(statement: &[u8]) -> Option<&[u8]> {
-    let start = [&b"curl"[..], b"wget"]
-        .iter()
-        .filter_map(|program| memchr::memmem::find(statement, program))
-        .min()?;
-    let rest = &statement[start..];
-    let pipe = memchr::memchr(b'|', rest)?;
-    let has_other = memchr::memchr(b'|', &rest[pipe + 1..]).is_some();
-    (!has_other).then_some(&rest[..pipe])
+    let pipe = memchr::memchr(b'|', statement)?;
+    let rest = &statement[pipe + 1..];
+    let rest = rest.strip_prefix(b"sudo").unwrap_or(rest);
+    let shell = [&b"bash"[..], b"sh", b"zsh", b"dash", b"ksh"]
+        .into_iter()
+        .find_map(|shell| rest.strip_prefix(shell))?;
+    let arguments = shell.strip_suffix(b"\"").unwrap_or(shell);
+    let is_plain = |b: &u8| b.is_ascii_alphanumeric() || b"-_./=:".contains(b);
+    let mut parts = arguments.splitn(2, |b| *b == b'$');
+    let has_script = arguments.is_empty() || arguments.starts_with(b"-s");
+    let first = parts.next().unwrap_or_default();
+    let is_known = parts.next().is_none_or(|part| {
+        part.strip_prefix(b"(goenvGOPATH)")
+            .is_some_and(|rest| rest.iter().all(is_plain))
+    });
+    (has_script && is_known && first.iter().all(is_plain)).then_some(&statement[..pipe])
 }
 
 /// Returns the rule of the catalogue that made a finding, unless policy sets its severity.

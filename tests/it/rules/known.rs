@@ -163,3 +163,27 @@ fn code_of_a_test_that_moves_into_the_program_blocks() {
     let found = after_two(("tests/client.py", &old), OTHER, ("fetch.py", FETCH), 1);
     assert_eq!(severities(&found), ["major"]);
 }
+
+#[test]
+fn code_that_leaves_a_guarded_function_blocks() {
+    let guard = "    if host != \"localhost\":\n        raise ValueError(host)\n";
+    let guarded = FETCH.replace("    session.verify", &format!("{guard}    session.verify"));
+    let changed = guarded.replace("    session.verify = False\n", "");
+    let found = after_two(("client.py", &guarded), &changed, ("fetch.py", FETCH), 1);
+    assert_eq!(severities(&found), ["major"]);
+}
+
+#[test]
+fn one_function_that_moves_covers_one_new_copy() {
+    let repo = Repo::new();
+    repo.stage("client.py", format!("{FETCH}\n\n{OTHER}"))
+        .commit("old");
+    repo.stage("client.py", OTHER)
+        .stage("a.py", FETCH)
+        .stage("b.py", FETCH)
+        .commit("new");
+    let found = of_certificates(&repo, 1);
+    let mut severities = severities(&found);
+    severities.sort_unstable();
+    assert_eq!(severities, ["major", "suggestion"]);
+}

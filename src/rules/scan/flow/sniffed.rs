@@ -15,9 +15,9 @@ const WRITES_PAGES: &[&[u8]] = &[
     b"ContentType",
     b"Execute(",
     b"ExecuteTemplate(",
-    b"\"<",
-    b"`<",
 ];
+/// Label of the body of a response of `net/http` in the table of Go.
+const BODY: &str = "response body";
 
 /// Returns the highest severity of a flow into a response that starts with a constant text, in a
 /// file that neither sets a type nor writes markup; `None`: that of its rule.
@@ -26,14 +26,20 @@ const WRITES_PAGES: &[&[u8]] = &[
 /// (<https://pkg.go.dev/net/http#DetectContentType>). A handler of another file can have set the
 /// type or written the start, so the finding stays as a suggestion.
 pub(super) fn severity(f: &Flow, languages: Languages, text: &[u8]) -> Option<Severity> {
-    let is_body = f.subject == FlowSubject::Flow(SinkKind::Html) && languages.any_of(&["go"]);
-    if !is_body || !f.starts_as_text {
+    let is_page = f.subject == FlowSubject::Flow(SinkKind::Html) && languages.any_of(&["go"]);
+    if !is_page || f.sink_label != BODY || !f.starts_as_text {
         return None;
     }
     let writes_pages = WRITES_PAGES
         .iter()
         .any(|part| memmem::find(text, part).is_some());
-    (!writes_pages).then_some(Severity::Suggestion)
+    (!writes_pages && !has_tag(text)).then_some(Severity::Suggestion)
+}
+
+/// Returns true if a text has the start of a tag of HTML.
+fn has_tag(text: &[u8]) -> bool {
+    let is_start = |b: &u8| b.is_ascii_alphabetic() || matches!(b, b'!' | b'/' | b'?');
+    memchr::memchr_iter(b'<', text).any(|at| text.get(at + 1).is_some_and(is_start))
 }
 
 #[cfg(test)]
@@ -75,7 +81,7 @@ mod tests {
             "\tfmt.Fprint(w, name)\n",
             "\tfmt.Fprintf(w, \" %s\", name)\n",
             "\tw.Header().Set(\"Content-Type\", \"text/html\")\n\tfmt.Fprintf(w, \"Name: %s\", name)\n",
-            "\tfmt.Fprint(w, \"<html>\")\n\tfmt.Fprintf(w, \"Name: %s\", name)\n",
+            "\tfmt.Fprint(w, \"\\n<html>\")\n\tfmt.Fprintf(w, \"Name: %s\", name)\n",
         ] {
             let found = severities(statements);
             assert!(

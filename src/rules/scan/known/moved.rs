@@ -1,11 +1,8 @@
 //! Findings on code that another file of the same change had before.
 
 use super::super::layout::before;
-use super::{
-    AddedLines, CodeInPlace, CodeSide, can_be_lowered, code_of, have_same_path, is_guard, lines,
-    old_path, without_layout,
-};
-use crate::diff::{ChangeKind, FileChange};
+use super::{can_be_lowered, have_same_path, old_path};
+use crate::diff::{ChangeKind, FileChange, LineBlock, Text, TextChange};
 use crate::finding::listing::Floor;
 use crate::finding::{Finding, Severity};
 use crate::rules::RuleSet;
@@ -14,9 +11,11 @@ use std::collections::HashMap;
 
 /// Reason why such a finding is a suggestion.
 const MOVED: &str = "another file of this change had this before";
+/// Bytes from the start of a function or class to a finding, at most. A longer one is new code.
+const MOST_BYTES: usize = 64 << 10;
 
-/// Code of the removed lines of a file, by rule and code, with the severity that it had.
-type RemovedCode = HashMap<(Option<u16>, Vec<u8>), Vec<(Finding, CodeInPlace)>>;
+/// Findings in removed lines, by rule and by the code from the start of their function or class on.
+type RemovedFindings<'f> = HashMap<(Option<u16>, Vec<u8>), Vec<&'f Finding>>;
 
 impl RuleSet {
     /// Returns true if [`Self::lower_moved`] can lower a finding.
@@ -24,106 +23,132 @@ impl RuleSet {
         can_be_lowered(self, finding)
     }
 
-    /// Lowers each finding on code that the change moved from another file to a suggestion.
-    /// `files`: the files of the findings, and those with removed lines.
+    /// Lowers each finding of a change to a suggestion if its rule reported the same code in the
+    /// removed lines of another file. `files`: the files of the findings, and those with removed
+    /// lines.
+    ///
+    /// The code is that of the function or class around the finding, with the decorators and
+    /// comments above it, up to the finding: all of these lines are removed there, added here, and
+    /// the same. So a guard that the old code had is still in front of the finding. The old finding
+    /// was at least as severe by the old path, and its path of data had the same steps. It covers
+    /// one new finding. Critical findings, secrets and statements outside of functions are kept.
     pub(crate) fn lower_moved(&self, files: &[FileChange], findings: &mut [&mut Finding]) {
-        lower_moved(self, files, findings);
-    }
-}
-
-/// Lowers each of these findings of a change to a suggestion if its rule reported the same code in
-/// the removed lines of another file, in a function of the same name and between the same lines.
-///
-/// What [`super::lower`] asks of code within a file holds here too: a finding that was at least as
-/// severe by the old path, the same steps of data, no critical finding, no secret. A file that lost
-/// a line which can guard code below it does not count, unless the change adds that line somewhere.
-/// Code that is now in two files covers both, so that the shards of a review agree.
-fn lower_moved(rules: &RuleSet, files: &[FileChange], findings: &mut [&mut Finding]) {
-    let mut added = added_lines(files);
-    let removed: Vec<RemovedCode> = files
-        .iter()
-        .map(|file| match is_source(file, &mut added) {
-            true => removed_code(rules, file).unwrap_or_default(),
-            false => RemovedCode::new(),
-        })
-        .collect();
-    for finding in findings.iter_mut() {
-        let Some(own) = files.iter().position(|f| finding.file() == Some(f.path())) else {
-            continue;
-        };
-        let others = removed.iter().enumerate().filter(|(at, _)| *at != own);
-        let others: Vec<&RemovedCode> = others.map(|(_, code)| code).collect();
-        if others.iter().any(|code| !code.is_empty())
-            && is_moved(rules, &files[own], finding, &others)
-        {
-            finding.doubt(Severity::Suggestion, MOVED);
+        let old: Vec<Vec<Finding>> = files.iter().map(|file| removed(self, file)).collect();
+        let mut of_files: Vec<RemovedFindings<'_>> = files
+            .iter()
+            .zip(&old)
+            .map(|(file, found)| by_code(self, file, found))
+            .collect();
+        let places: HashMap<_, _> = files
+            .iter()
+            .enumerate()
+            .map(|(i, f)| (f.path(), i))
+            .collect();
+        for finding in findings.iter_mut() {
+            let Some(own) = finding.file().and_then(|path| places.get(path).copied()) else {
+                continue;
+            };
+            let text = files[own].text();
+            let code = text.and_then(|text| unit(&text.new, text.added(), finding));
+            let Some(code) = code else { continue };
+            let key = (self.index_of(finding.rule_id()), code);
+            let mut others = of_files.iter_mut().enumerate().filter(|(at, _)| *at != own);
+            if others.any(|(_, others)| covers(others, &key, finding)) {
+                finding.doubt(Severity::Suggestion, MOVED);
+            }
         }
     }
 }
 
-/// Returns true if other files had the code of a finding.
-fn is_moved(
-    rules: &RuleSet,
-    file: &FileChange,
+/// Returns true if a finding in the removed lines of a file covers a new one, and takes it out.
+fn covers(
+    removed: &mut RemovedFindings<'_>,
+    key: &(Option<u16>, Vec<u8>),
     finding: &Finding,
-    others: &[&RemovedCode],
 ) -> bool {
-    let side = file
-        .text()
-        .and_then(|text| CodeSide::new(file.path().as_bytes(), text, false));
-    let Some(code) = side.and_then(|side| code_of(rules, &side, finding)) else {
+    let Some(same) = removed.get_mut(key) else {
         return false;
     };
-    let code = code.without_edit();
-    let key = (rules.index_of(finding.rule_id()), code.code.clone());
-    let mut same = others.iter().filter_map(|other| other.get(&key)).flatten();
-    same.any(|(old, old_code)| {
-        old.severity() >= finding.severity()
-            && old_code.covers(&code, false)
-            && have_same_path(old, finding)
-    })
+    let covering = same
+        .iter()
+        .position(|old| old.severity() >= finding.severity() && have_same_path(old, finding));
+    covering.map(|at| same.swap_remove(at)).is_some()
 }
 
-/// Returns the added lines of all files.
-fn added_lines(files: &[FileChange]) -> AddedLines {
-    let mut out = AddedLines::default();
-    for text in files.iter().filter_map(FileChange::text) {
-        out.add(text);
+/// Returns the findings in the removed lines of a file that a move keeps. The original of a copy is
+/// still there.
+fn removed(rules: &RuleSet, file: &FileChange) -> Vec<Finding> {
+    let is_copy = matches!(file.entry.kind, ChangeKind::Copied { .. });
+    let Some(text) = file.text().filter(|text| !is_copy && has_removed(text)) else {
+        return Vec::new();
+    };
+    let mut found = before(rules, file, text, Counting::All, &Floor::default());
+    found.retain(|finding| finding.suppressed.is_none() && can_be_lowered(rules, finding));
+    found
+}
+
+fn has_removed(text: &TextChange) -> bool {
+    text.removed().next().is_some()
+}
+
+fn by_code<'f>(rules: &RuleSet, file: &FileChange, found: &'f [Finding]) -> RemovedFindings<'f> {
+    let mut out = RemovedFindings::new();
+    for finding in found.iter().filter(|f| f.file() == Some(old_path(file))) {
+        let text = file.text();
+        if let Some(code) = text.and_then(|text| unit(&text.old, text.removed(), finding)) {
+            let key = (rules.index_of(finding.rule_id()), code);
+            out.entry(key).or_default().push(finding);
+        }
     }
     out
 }
 
-/// Returns true if code of a file can have moved away: it has removed lines, and those of them that
-/// can be guards were added somewhere. The original of a copy is still there.
-fn is_source(file: &FileChange, added: &mut AddedLines) -> bool {
-    let is_copy = matches!(file.entry.kind, ChangeKind::Copied { .. });
-    let Some(text) = file.text().filter(|_| !is_copy) else {
-        return false;
-    };
-    let mut has_removed = false;
-    let mut removed = text.removed().flat_map(|block| lines(block.text));
-    let keeps_guards = removed.all(|line| {
-        has_removed = true;
-        !is_guard(line) || added.take(&without_layout(line))
-    });
-    has_removed && keeps_guards
+/// Returns the code of a side from the start of the function or class around a finding to the end of
+/// the finding, without carriage returns. `None`: the finding is outside of one, the side is not
+/// known as a whole, or one of the lines is not in `changed`.
+fn unit<'t>(
+    side: &'t Text,
+    changed: impl Iterator<Item = LineBlock<'t>>,
+    finding: &Finding,
+) -> Option<Vec<u8>> {
+    let whole = side.whole()?;
+    let lines = finding.lines()?;
+    let first = side.line(lines.first)?;
+    let at = first.as_ptr() as usize - whole.as_ptr() as usize;
+    let start = start_of_unit(whole, at)?;
+    let last = side.line(lines.last)?;
+    let end = last.as_ptr() as usize - whole.as_ptr() as usize + last.len();
+    let code = whole
+        .get(start..end)
+        .filter(|code| code.len() <= MOST_BYTES)?;
+    let range = code.as_ptr_range();
+    let mut changed = changed.map(|block| block.text.as_ptr_range());
+    changed
+        .any(|block| block.start <= range.start && range.end <= block.end)
+        .then(|| code.iter().copied().filter(|b| *b != b'\r').collect())
 }
 
-/// Returns the code in the removed lines of a file on which a rule has a finding that a move keeps.
-fn removed_code(rules: &RuleSet, file: &FileChange) -> Option<RemovedCode> {
-    let text = file.text()?;
-    let side = CodeSide::new(old_path(file).as_bytes(), text, true)?;
-    let mut out = RemovedCode::new();
-    for finding in before(rules, file, text, Counting::All, &Floor::default()) {
-        if finding.suppressed.is_some() || !can_be_lowered(rules, &finding) {
-            continue;
-        }
-        if let Some(code) = code_of(rules, &side, &finding) {
-            let key = (rules.index_of(finding.rule_id()), code.code.clone());
-            out.entry(key)
-                .or_default()
-                .push((finding, code.without_edit()));
-        }
+/// Returns the start of the unindented statement around a line that starts at a byte, with the lines
+/// directly above it. `None`: the line is not indented, or the statement starts too far above.
+fn start_of_unit(whole: &[u8], at: usize) -> Option<usize> {
+    let is_indented = |line: &[u8]| line.first().is_none_or(u8::is_ascii_whitespace);
+    if !is_indented(whole.get(at..)?) {
+        return None;
     }
-    Some(out)
+    let mut start = at;
+    let mut is_found = false;
+    while start > 0 && at - start <= MOST_BYTES {
+        let above = memchr::memrchr(b'\n', &whole[..start - 1]).map_or(0, |end| end + 1);
+        let line = &whole[above..start];
+        if is_found && line.trim_ascii().is_empty() {
+            break;
+        }
+        // Comments, conditions of a preprocessor and the end of a head that is divided into several
+        // lines (`) error {`) are no heads.
+        is_found |= line
+            .first()
+            .is_some_and(|b| b.is_ascii_alphabetic() || matches!(b, b'_' | b'@'));
+        start = above;
+    }
+    is_found.then_some(start)
 }

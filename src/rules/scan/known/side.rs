@@ -115,11 +115,6 @@ pub(super) struct CodeInPlace {
 }
 
 impl CodeInPlace {
-    /// Returns the code for a comparison with another file, whose edits are other ones.
-    pub(super) fn without_edit(self) -> Self {
-        Self { edit: None, ..self }
-    }
-
     /// Returns true if code that was in the removed lines (`self`) covers the same added code: it
     /// ran under no condition and in no function that the added code is not in. `is_exact`: the
     /// blocks around the two are the same.
