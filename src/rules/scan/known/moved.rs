@@ -91,16 +91,30 @@ fn has_removed(text: &TextChange) -> bool {
     text.removed().next().is_some()
 }
 
+/// Returns these findings in the removed lines of a file by their code, without those whose code
+/// the file has in its added lines, in any layout.
 fn by_code<'f>(rules: &RuleSet, file: &FileChange, found: &'f [Finding]) -> RemovedFindings<'f> {
     let mut out = RemovedFindings::new();
+    let Some(text) = file.text().filter(|_| !found.is_empty()) else {
+        return out;
+    };
+    let added: Vec<u8> = text.added().flat_map(|block| bare(block.text)).collect();
     for finding in found.iter().filter(|f| f.file() == Some(old_path(file))) {
-        let text = file.text();
-        if let Some(code) = text.and_then(|text| unit(&text.old, text.removed(), finding)) {
+        let Some(code) = unit(&text.old, text.removed(), finding) else {
+            continue;
+        };
+        let own: Vec<u8> = bare(&code).collect();
+        if memchr::memmem::find(&added, &own).is_none() {
             let key = (rules.index_of(finding.rule_id()), code);
             out.entry(key).or_default().push(finding);
         }
     }
     out
+}
+
+/// Returns the bytes of a text without white space.
+fn bare(text: &[u8]) -> impl Iterator<Item = u8> {
+    text.iter().copied().filter(|b| !b.is_ascii_whitespace())
 }
 
 /// Returns the code of a side from the start of the function or class around a finding to the end of
