@@ -212,8 +212,8 @@ impl Files {
                 PartContent::Commit(id) => {
                     let change = reader.alone(*id)?;
                     self.match_entries(&change);
-                    // The commits inside a branch are searched only for secrets. The trees of the
-                    // branch are those of its two ends.
+                    // The commits inside a branch are searched only for secrets. Only the trees of
+                    // its two ends count.
                     if part.scope == Scope::All {
                         states.extend([change.head, change.base]);
                     }

@@ -197,8 +197,8 @@ impl Resolved {
         let Some(repo) = self.repo.as_deref() else {
             return Ok(());
         };
-        // Parts that repeat files and the commits inside of a branch have no weight: their paths
-        // follow those of the net change.
+        // Parts that repeat files and the commits inside of a branch have no weight: the net
+        // change has their paths.
         let weighed = self.parts.iter().filter(|part| !part.is_repeat);
         let changes = weighed.filter_map(ChangePart::change);
         self.shard = Some(ShardMap::of(shard, repo, (changes, is_read))?);

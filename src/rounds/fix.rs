@@ -393,7 +393,7 @@ impl Fixing {
         Ok(())
     }
 
-    /// Returns the backends of the fix: those of the request, or else those of the policy.
+    /// Returns the backends of the fix, which the request names, or else the policy.
     fn backends(&self) -> Vec<String> {
         match (&self.ask.request.backends, &self.policy.fix.backend) {
             (named, _) if !named.is_empty() => named.clone(),

@@ -284,7 +284,7 @@ pub struct Flow {
     /// CWE number of the weakness, if it differs from the weakness of the subject.
     pub cwe: Option<u32>,
     pub confidence: FlowCertainty,
-    /// What reaches the sink starts with a constant text that is no markup.
+    /// The text at the sink starts with a constant character that starts no tag.
     pub starts_as_text: bool,
     /// Texts of the table entry.
     pub texts: &'static EntryTexts,

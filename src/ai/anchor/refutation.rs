@@ -43,7 +43,7 @@ impl Unfounded {
 }
 
 /// Checks that a refutation has a reason and quotes code. `code` holds the lines that the model
-/// received and those that it read through tools.
+/// received or read through tools.
 ///
 /// # Errors
 ///

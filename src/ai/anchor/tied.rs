@@ -21,7 +21,7 @@ pub(super) struct Relation {
     by: By,
 }
 
-/// What connects the unchanged line with the file.
+/// The connection of the unchanged line with the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum By {
     /// The unchanged line names a definition that the change touches. The flag is true if no other

@@ -1,5 +1,5 @@
-//! Builds the context of a prompt: what a model is told beside the change. All of it is redacted,
-//! and searched for instructions to the model.
+//! Builds the context of a prompt: texts that a model gets in addition to the change. They are
+//! redacted, and searched for instructions to the model.
 
 use super::material::Material;
 use super::{Asking, ModelResults, tickets};

@@ -18,6 +18,8 @@ const BUILDERS: &[&str] = &[
     "strings.Builder",
     "bytes.Buffer",
 ];
+/// Last words of their names.
+const BUILDER_NAMES: &[&str] = &["StringBuilder", "StringBuffer", "Builder", "Buffer"];
 
 /// The parts of a joined text.
 struct JoinedParts {
@@ -141,9 +143,9 @@ impl FlowRun<'_> {
 
     /// Returns true for `String` of Java and `string` of C#.
     fn is_class_of_text(&self, value: &FlowValue) -> bool {
-        let path = value.path.map(|p| self.paths.text(p)).unwrap_or_default();
-        let class = path.rsplit('.').next().unwrap_or_default();
-        value.taints.is_none() && matches!(class, "String" | "string")
+        let names = &["String", "string"];
+        let path = value.path.filter(|_| value.taints.is_none());
+        path.is_some_and(|p| self.paths.text_ending_with(p, names).is_some())
     }
 
     /// Returns the result of a method of a builder of texts, and changes the text of the builder.
@@ -155,7 +157,7 @@ impl FlowRun<'_> {
         given: &[GivenArg],
         span: ByteSpan,
     ) -> Option<FlowValue> {
-        let path = base.path.map(|p| self.paths.text(p))?;
+        let path = self.paths.text_ending_with(base.path?, BUILDER_NAMES)?;
         if base.items.is_some() || !BUILDERS.contains(&path.trim_start_matches("java.lang.")) {
             return None;
         }

@@ -174,6 +174,13 @@ impl Paths {
         format!("{}{dot}{}{call}", n.prefix, n.last)
     }
 
+    /// Returns the text of a path without a call if its last word is one of these.
+    pub(super) fn text_ending_with(&self, id: PathId, last: &[&str]) -> Option<String> {
+        let n = self.node(id)?;
+        let is_one = n.calling == Calling::Not && last.contains(&&*n.last);
+        is_one.then(|| self.text(id))
+    }
+
     /// Returns the first word of a path, and whether a slash is in it. The result of a call of a
     /// module is in none: the word is empty.
     pub(super) fn module_of(&self, id: PathId) -> (&str, bool) {

@@ -25,7 +25,7 @@ pub(super) struct FoundFlow {
     pub(super) proof: Proof,
     /// True if the finding is not reported when the data is checked later.
     pub(super) is_late: bool,
-    /// The first argument starts with a constant text that is no markup.
+    /// The first argument starts with a constant character that starts no tag.
     pub(super) starts_as_text: bool,
     pub(super) texts: &'static EntryTexts,
 }
@@ -503,14 +503,16 @@ impl FlowRun<'_> {
             taints = join_taints(&taints, &value.deep());
         }
         let starts_as_text = starts_as_text.unwrap_or(false);
-        self.report(sink, (is_wild, starts_as_text), &taints, call.span);
+        self.report(sink, is_wild, starts_as_text, &taints, call.span);
     }
 
     /// Reports data at a sink. `is_wild`: the last word of the call alone names it.
+    /// `starts_as_text`: as in [`FoundFlow`].
     pub(super) fn report(
         &mut self,
         sink: &'static Sink,
-        (is_wild, starts_as_text): (bool, bool),
+        is_wild: bool,
+        starts_as_text: bool,
         taints: &Taints,
         span: ByteSpan,
     ) {
@@ -735,13 +737,13 @@ impl FlowRun<'_> {
                 .returns
                 .is_some_and(|r| r == "true" || frameworks.contains(&r))
             {
-                self.report(sink, (false, false), &value.taints, span);
+                self.report(sink, false, false, &value.taints, span);
             }
         }
     }
 }
 
-/// Returns true if the known start of a text is a character that starts no markup.
+/// Returns true if the known start of a text is a character that starts no tag.
 fn is_text_at_start(value: &FlowValue) -> bool {
     let start = match (&value.constant, &value.known) {
         (Some(c), _) => c.text().and_then(|t| t.chars().next()),

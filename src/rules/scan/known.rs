@@ -20,7 +20,8 @@ mod spelling;
 /// Reason why such a finding is a suggestion.
 const KNOWN: &str = "the file had this before the change";
 
-/// Removed findings on the same code that are compared with an added one, at most.
+/// Removed findings that are compared with an added one, at most, and findings of a change whose
+/// code is searched in other files.
 const COMPARED_MAX: usize = 64;
 
 /// Bytes of a line without layout that can be divided into several, at least, and of one that can

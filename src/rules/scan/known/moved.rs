@@ -1,8 +1,8 @@
 //! Findings on code that another file of the same change had before.
 
 use super::super::layout::before;
-use super::{can_be_lowered, have_same_path, old_path};
-use crate::diff::{ChangeKind, FileChange, LineBlock, Text, TextChange};
+use super::{COMPARED_MAX, can_be_lowered, have_same_path, old_path};
+use crate::diff::{ChangeKind, FileChange, LineBlock, Text};
 use crate::finding::listing::Floor;
 use crate::finding::{Finding, Severity};
 use crate::rules::RuleSet;
@@ -31,26 +31,36 @@ impl RuleSet {
     /// comments above it, up to the finding: all of these lines are removed there, added here, and
     /// the same. So a guard that the old code had is still in front of the finding. The old finding
     /// was at least as severe by the old path, and its path of data had the same steps. It covers
-    /// one new finding. Critical findings, secrets and statements outside of functions are kept.
+    /// one new finding, and of more than [`COMPARED_MAX`] findings the others keep their severity.
+    /// Critical findings, secrets and statements outside of functions are kept.
     pub(crate) fn lower_moved(&self, files: &[FileChange], findings: &mut [&mut Finding]) {
-        let old: Vec<Vec<Finding>> = files.iter().map(|file| removed(self, file)).collect();
+        let places: HashMap<_, _> = files
+            .iter()
+            .enumerate()
+            .map(|(at, file)| (file.path(), at))
+            .collect();
+        let mut moved = Vec::new();
+        for finding in findings.iter_mut() {
+            let own = finding.file().and_then(|path| places.get(path).copied());
+            let text = own.and_then(|own| files[own].text());
+            let code = text.and_then(|text| unit(&text.new, text.added(), finding));
+            if let (Some(own), Some(code)) = (own, code) {
+                moved.push((finding, own, code));
+            }
+        }
+        // Each code is searched in all files.
+        moved.truncate(COMPARED_MAX);
+        let codes: Vec<&[u8]> = moved.iter().map(|(_, _, code)| code.as_slice()).collect();
+        let old: Vec<Vec<Finding>> = files
+            .iter()
+            .map(|file| removed(self, file, &codes))
+            .collect();
         let mut of_files: Vec<RemovedFindings<'_>> = files
             .iter()
             .zip(&old)
             .map(|(file, found)| by_code(self, file, found))
             .collect();
-        let places: HashMap<_, _> = files
-            .iter()
-            .enumerate()
-            .map(|(i, f)| (f.path(), i))
-            .collect();
-        for finding in findings.iter_mut() {
-            let Some(own) = finding.file().and_then(|path| places.get(path).copied()) else {
-                continue;
-            };
-            let text = files[own].text();
-            let code = text.and_then(|text| unit(&text.new, text.added(), finding));
-            let Some(code) = code else { continue };
+        for (finding, own, code) in moved {
             let key = (self.index_of(finding.rule_id()), code);
             let mut others = of_files.iter_mut().enumerate().filter(|(at, _)| *at != own);
             if others.any(|(_, others)| covers(others, &key, finding)) {
@@ -75,20 +85,29 @@ fn covers(
     covering.map(|at| same.swap_remove(at)).is_some()
 }
 
-/// Returns the findings in the removed lines of a file that a move keeps. The original of a copy is
-/// still there.
-fn removed(rules: &RuleSet, file: &FileChange) -> Vec<Finding> {
+/// Returns the findings in the removed lines of a file that a move keeps, if the old file has one of
+/// the codes. The original of a copy is still there.
+fn removed(rules: &RuleSet, file: &FileChange, codes: &[&[u8]]) -> Vec<Finding> {
     let is_copy = matches!(file.entry.kind, ChangeKind::Copied { .. });
-    let Some(text) = file.text().filter(|text| !is_copy && has_removed(text)) else {
+    let Some(text) = file.text().filter(|_| !is_copy) else {
         return Vec::new();
     };
+    let old = without_returns(text.old.known());
+    let has_code = text.removed().next().is_some()
+        && codes
+            .iter()
+            .any(|code| memchr::memmem::find(&old, code).is_some());
+    if !has_code {
+        return Vec::new();
+    }
     let mut found = before(rules, file, text, Counting::All, &Floor::default());
     found.retain(|finding| finding.suppressed.is_none() && can_be_lowered(rules, finding));
     found
 }
 
-fn has_removed(text: &TextChange) -> bool {
-    text.removed().next().is_some()
+/// Returns a text without carriage returns.
+fn without_returns(text: &[u8]) -> Vec<u8> {
+    text.iter().copied().filter(|b| *b != b'\r').collect()
 }
 
 /// Returns these findings in the removed lines of a file by their code, without those whose code
@@ -99,7 +118,8 @@ fn by_code<'f>(rules: &RuleSet, file: &FileChange, found: &'f [Finding]) -> Remo
         return out;
     };
     let added: Vec<u8> = text.added().flat_map(|block| bare(block.text)).collect();
-    for finding in found.iter().filter(|f| f.file() == Some(old_path(file))) {
+    let found = found.iter().filter(|f| f.file() == Some(old_path(file)));
+    for finding in found.take(COMPARED_MAX) {
         let Some(code) = unit(&text.old, text.removed(), finding) else {
             continue;
         };
@@ -139,7 +159,7 @@ fn unit<'t>(
     let mut changed = changed.map(|block| block.text.as_ptr_range());
     changed
         .any(|block| block.start <= range.start && range.end <= block.end)
-        .then(|| code.iter().copied().filter(|b| *b != b'\r').collect())
+        .then(|| without_returns(code))
 }
 
 /// Returns the start of the unindented statement around a line that starts at a byte, with the lines
@@ -157,8 +177,8 @@ fn start_of_unit(whole: &[u8], at: usize) -> Option<usize> {
         if is_found && line.trim_ascii().is_empty() {
             break;
         }
-        // Comments, conditions of a preprocessor and the end of a head that is divided into several
-        // lines (`) error {`) are no heads.
+        // A head starts with a word. Comments, conditions of a preprocessor and the last line of a
+        // divided head (`) error {`) do not.
         is_found |= line
             .first()
             .is_some_and(|b| b.is_ascii_alphabetic() || matches!(b, b'_' | b'@'));
